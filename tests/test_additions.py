@@ -258,7 +258,7 @@ def _on_pages() -> dict[str, Any]:
 
     at = AppTest.from_file(str(Path(app.__file__).with_name("main.py")), default_timeout=60)
     (files,) = (one.proto for one in at.run().get("file_uploader") if one.proto.multiple_files)
-    at.query_params["guide"] = "checks"
+    at.query_params["guide"] = "Checks and their limits"
     at.query_params["review"] = review_of(Workspace(), calibration=too_sure(200, 0))
     shown = {
         name: [

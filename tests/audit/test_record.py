@@ -99,7 +99,7 @@ def test_a_submitted_audit_cannot_be_submitted_again(record: Record, content: Au
 
 
 def test_an_approval_needs_a_reason_unless_the_verdict_is_pass(
-    record: Record, content: AuditContent, monkeypatch: pytest.MonkeyPatch
+    place: Place, record: Record, content: AuditContent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = record.create("Credit risk", ME)
     failed, decided, before = (record.draft(project.id, content, ME).id for _ in range(3))
@@ -115,7 +115,9 @@ def test_an_approval_needs_a_reason_unless_the_verdict_is_pass(
         patch.setattr("kdcal_core.audit.record.require_reason", lambda *_: None)
         record.write(project.id, AuditApproved(before), ME)
     assert verify(record, project.id).holds
-    assert Record(record.root).project(project.id).audits[before].state == "approved"
+    again = place.open()
+    assert again.project(project.id).audits[before].state == "approved"
+    again.database.close()
     passing = tuple(one for one in content.checked.results if one.verdict in ("pass", None))
     passed = replace(content, checked=replace(content.checked, results=passing))
     audit = record.draft(project.id, passed, ME).id

@@ -68,6 +68,7 @@ def test_an_audit_is_recorded_submitted_approved_and_compared(app, home: Path) -
     _badge(app, "Submitted").wait_for(timeout=60_000)
     app.idle()
     _button(app, "Approve").click()
+    app.page.get_by_label("Reason").fill("Right, whatever its verdict is.")
     _button(app, "Approve it").click()
     _badge(app, "Approved").wait_for(timeout=60_000)
     app.idle()

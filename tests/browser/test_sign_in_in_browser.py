@@ -116,6 +116,7 @@ def _submit(app: App) -> None:
 
 def _cannot_approve(app: App) -> None:
     _button(app, "Approve").click()
+    app.page.get_by_label("Reason").fill("Right, whatever its verdict is.")
     _button(app, "Approve it").click()
     app.wait_for_text("needs the approval of a second person")
     assert _badge(app, "Submitted").is_visible()
@@ -171,6 +172,7 @@ def test_each_sees_what_is_theirs(
     _button(ben, "Work on it").click()
     ben.idle()
     _button(ben, "Approve").click()
+    ben.page.get_by_label("Reason").fill("Right, whatever its verdict is.")
     _button(ben, "Approve it").click()
     _badge(ben, "Approved").wait_for(timeout=60_000)
     ben.idle()

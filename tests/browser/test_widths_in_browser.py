@@ -220,4 +220,4 @@ def test_the_buttons_of_compared_versions_cover_no_text(app, home: Path) -> None
 def assert_uncovered(app) -> None:
     for width in (390, 768, 1366, 1920):
         settle(app, width)
-        app.until(lambda: app.covered() == [], 10)
+        app.until(lambda: app.covered() == [])
