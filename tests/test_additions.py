@@ -304,10 +304,8 @@ def test_a_measure_is_one_file(seen: dict[str, Any]) -> None:
 def test_a_check_is_one_file(seen: dict[str, Any]) -> None:
     assert seen["checked"]
     assert any("Sure rows" in text for text in seen["overview"])
-    assert (
-        "| KC299 | Sure of many rows | Is the model nearly sure of most rows? | at most 0.07 |"
-        in (line for text in seen["help"] for line in text.splitlines())
-    )
+    row = "| KC299 | Sure of many rows | Is the model nearly sure of most rows? | at most 0.07 |"
+    assert any(line.startswith(row) for text in seen["help"] for line in text.splitlines())
 
 
 def test_a_page_is_a_file_a_folder_and_a_line(seen: dict[str, Any]) -> None:

@@ -167,7 +167,7 @@ def _row(one: Listed) -> None:
     title, *cells = (line.container(width=width) for width in ("stretch", *_WIDTHS))
     project, verdict, state, rows, model, drafted = cells
     if title.button(
-        escape_markdown(label),
+        escape_markdown(label, 200),
         key=f"open_{one.project.id}_{one.audit.id}",
         type="tertiary",
         help="Open this audit",

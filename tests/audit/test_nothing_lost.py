@@ -94,12 +94,6 @@ def kill_while_audits_go_their_way(
     return tally
 
 
-@pytest.mark.parametrize("step", ["submit", "approve"])
-def test_killed_within_one_step(place: Place, content: AuditContent, step: str) -> None:
-    tally = kill_while_audits_go_their_way(place, content, KILLS // 4, 0.02, step)
-    assert tally.during[step] > 0
-
-
 def test_killed_while_audits_go_their_way(place: Place, content: AuditContent) -> None:
     assert kill_while_audits_go_their_way(place, content, KILLS).confirmed
 

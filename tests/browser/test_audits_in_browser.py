@@ -95,7 +95,7 @@ def test_an_audit_is_recorded_submitted_approved_and_compared(app, home: Path) -
 
     _further_audits(home)
     app.section("All audits")
-    newest = app.page.get_by_role("button", name=re.compile(r" \(3\)$"))
+    newest = app.page.get_by_role("button", name=re.compile(r" UTC, \w{8}\)$")).first
     newest.wait_for(timeout=60_000)
     app.idle()
     faults["all audits"] = app.faults_in_both()

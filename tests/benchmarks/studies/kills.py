@@ -32,7 +32,7 @@ from killing import Tally  # noqa: E402
 from kdcal_core.review import Workspace  # noqa: E402
 
 #: Steps into which kills of their own fall, within so many seconds of their begin
-STEPS = {"draft": 0.04, "submit": 0.03, "approve": 0.03, "comment": 0.03, "delete files": 0.03}
+STEPS = {"draft": 0.01, "submit": 0.004, "approve": 0.004, "comment": 0.004, "delete files": 0.004}
 Case = tuple[str, Callable[[], Tally]]
 
 
@@ -104,7 +104,7 @@ def _cases(n: int, folder: Path, content: Any, server: str | None) -> Iterator[C
             ),
             **{
                 f"schema {one} is upgraded": lambda place, _, one=one: (
-                    test_database.kill_while_it_is_upgraded(place, one, n, 0.06, "upgrade")
+                    test_database.kill_while_it_is_upgraded(place, one, n, 0.05, "upgrade")
                 )
                 for one in revisions
             },
