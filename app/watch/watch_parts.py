@@ -198,7 +198,7 @@ def _fourth(watch: Watch) -> tuple[Estimate, str]:
         label = "Stated minus seen" if watch.forecasts is None else "PIT minus one half"
         gap = replace(watch.test.gap, label=label)
         if watch.test.crossed_at is not None:  # perhaps though the mean is right
-            return gap, f"e-value {e_value}, a signal: {watch.test.fault}"
+            return gap, f"e-value {e_value}; it has signalled: {watch.test.fault}"
         return gap, f"e-value {e_value}; {least} would be a signal"
     if watch.forecasts is None and watch.performance.event is not None:
         rate = watch.performance.event.rate

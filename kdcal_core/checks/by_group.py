@@ -84,7 +84,7 @@ Check(
     target=0.0,
     measured=_measured,
     remedy="Find out whether the groups differ in inputs, in labels or in rows; calibrate by "
-    "group only where the law and the use allow it. Groups shows what a calibrator does to each.",
+    "group only where the law and the use allow it. See then what a calibrator does to each.",
     page="groups",
     method="Observed minus stated in every group of each declared column, and of all columns "
     "together, with the saddlepoint interval of the rows' own probabilities. Groups of fewer than "

@@ -475,7 +475,11 @@ def looks_like_regression(frame: pd.DataFrame, classification: Roles) -> bool:
     aside = {truth} if truth else set()
     target = named(frame, _OUTCOMES, aside) or _said_outcome(frame, aside)
     if target is None:
-        return not classification.outputs and _has_forecasts(frame, aside)
+        if classification.outputs:
+            return False
+        # beside a column of classes, "temp" and "temp_mean" may be inputs alike
+        alone = classification.target is None
+        return (alone and continued(frame, aside) is not None) or _has_forecasts(frame, aside)
     if not mostly_numbers(frame[target]):
         return False
     family, parameters = predictions_in(frame, {target})
@@ -490,8 +494,6 @@ def looks_like_regression(frame: pd.DataFrame, classification: Roles) -> bool:
 
 def _has_forecasts(frame: pd.DataFrame, aside: set[str]) -> bool:
     """Whether predictions of a quantity stand beside a column that follows them."""
-    if continued(frame, aside) is not None:
-        return True
     _, parameters = predictions_in(frame, aside)
     if not parameters:
         return _held_by(frame, aside) is not None

@@ -228,7 +228,7 @@ def groups_finding(found: GroupTable) -> str:
 
 
 def _uneven(found: GroupTable) -> str:
-    """Groups right on the mean that are not right row by row; empty without any."""
+    """Groups whose calibration error, not their mean, is beyond chance; empty without any."""
     beyond = {
         one.name: (one.error.low - one.error.expected, one.error)
         for one in found.groups
@@ -241,8 +241,8 @@ def _uneven(found: GroupTable) -> str:
     where = "all of them" if n == len(found.groups) > 1 else f"{n:,} of them" if n > 1 else name
     most = f", most clearly in {name}" if n > 1 else ""
     return (
-        f", but in {where} the model states too much for some rows and too little for others"
-        f"{most}: {error.label} {estimate_text(error)}"
+        f", but in {where} the calibration error is beyond chance{most}: "
+        f"{error.label} {estimate_text(error)}"
     )
 
 

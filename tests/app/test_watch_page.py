@@ -267,6 +267,7 @@ def test_a_calibrated_version_is_watched_in_place_of_the_model(workspace: Worksp
     made = review_of(workspace, calibration=rows(1200, 8, 2.5), evaluation=rows(1200, 9, 2.5))
     at = healthy(given(launch(PAGE, made), rows(1200, 10, 2.5)))
     assert finding(at).startswith("Recalibrate")
+    assert "it has signalled: log odds too extreme or too small" in words(at)
     versions = next(one for one in at.selectbox if one.label.endswith("version in its place"))
     assert versions.options == ["Model only", "STS", "Platt", "Beta", "Isotonic", "SVS"]
     at = healthy(settle(versions.set_value("platt").run()))

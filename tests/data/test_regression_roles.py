@@ -56,6 +56,14 @@ def test_names_that_continue_the_outcomes_are_its_distribution(
         assert (reading.roles.features, reading.doubts) == (("area",), ())
 
 
+@pytest.mark.parametrize("classes", [["a", "b"], [0, 1], [0, 1, 2, 3], [True, False]])
+def test_inputs_that_continue_another_beside_classes_make_no_regression(classes: list) -> None:
+    inputs = {"temp": Y, "temp_mean": Y + 0.1 * RNG.normal(size=N), "temp_std": 1.0 + np.abs(Y)}
+    frame = pd.DataFrame({**inputs, "fault": np.resize(classes, N)})
+    reading = read_columns(Table(frame, "0" * 64, "sensors.csv"))
+    assert (reading.roles.task, reading.roles.target) == ("classification", "fault")
+
+
 def test_inputs_that_continue_another_input_are_no_distribution_of_a_known_outcome() -> None:
     inputs = {"temp": Y[::-1], "temp_mean": Y[::-1], "temp_std": 1.0 + np.abs(Y)}
     reading = read_columns(Table(table(y_pred=Y, **inputs), "0" * 64, "weather.csv"))

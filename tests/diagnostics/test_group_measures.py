@@ -96,8 +96,8 @@ def test_a_group_right_on_the_mean_may_be_wrong_row_by_row() -> None:
     wrong = replace(made, proba=np.stack([1.0 - extreme, extreme], axis=1))
     found = groups_finding(measure_groups(wrong, [(thirds(3_000), ["a", "b", "c"])], event=1))
     assert found.startswith(
-        "None of 3 groups is off by more than chance on the mean, but in b the model states too "
-        "much for some rows and too little for others: ECE 0."
+        "None of 3 groups is off by more than chance on the mean, but in b the calibration "
+        "error is beyond chance: ECE 0."
     )
 
 
