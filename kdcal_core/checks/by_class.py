@@ -69,7 +69,7 @@ Check(
     percent=True,
     measured=_measured,
     remedy="Check that these rows have the mix of classes that the model was trained for. If "
-    "they do, recalibrate (kdcal calibrate), and audit the calibrated version.",
+    "they do, recalibrate, and audit the calibrated version.",
     page="reliability",
     method="The mean stated probability of each class minus its share of the rows, with two hits "
     "and two misses added to each interval (Agresti and Coull 1998).",

@@ -45,8 +45,8 @@ Check(
     target=0.0,
     percent=True,
     measured=_measured,
-    remedy="Find out where rows of this predicted class are wrong, and recalibrate (kdcal "
-    "calibrate): kernel densities and histograms treat each predicted class by itself.",
+    remedy="Find out where rows of this predicted class are wrong, and recalibrate: "
+    "kernel densities and histograms treat each predicted class by itself.",
     page="reliability",
     method="Mean confidence minus accuracy of the rows of each predicted class, with two hits "
     "and two misses added to each interval (Agresti and Coull 1998).",

@@ -34,8 +34,8 @@ Check(
     limit=Limit(0.8, 1.25),
     target=1.0,
     measured=_measured,
-    remedy="Recalibrate on fresh rows (kdcal calibrate), and audit the calibrated version. A "
-    "slope below 1 often means that the model was fitted too closely to its training rows.",
+    remedy="Recalibrate on fresh rows, and audit the calibrated version. A slope "
+    "below 1 often means that the model was fitted too closely to its training rows.",
     page="reliability",
     method="The slope of Cox's recalibration line; the interval is that of the profile "
     "likelihood, which holds for few events too. Probabilities of exactly 0 or 1, as forests state "

@@ -72,7 +72,7 @@ Check(
     bounds=(-math.inf, 1.0),
     percent=True,
     measured=_measured,
-    remedy="A repair is worth it: recalibrate (kdcal calibrate), and audit the calibrated version.",
+    remedy="A repair is worth it: recalibrate, and audit the calibrated version.",
     page="compare",
     method="What five quick calibrators gain in log loss on rows that they were not fitted on, "
     "over the model's log loss there. Fieller's interval: both are uncertain, and paired by row.",

@@ -52,7 +52,7 @@ Check(
     limit=Limit(high=0.05),
     bounds=(0.0, 1.0),
     measured=_measured,
-    remedy="Recalibrate (kdcal calibrate), and audit the calibrated version. The reliability "
+    remedy="Recalibrate, and audit the calibrated version. The reliability "
     "diagram shows where the curve leaves the diagonal.",
     page="reliability",
     method="The expected calibration error of 15 equal bins; its interval inverts a test, because "
