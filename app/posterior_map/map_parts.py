@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from app.posterior_map import map_results
 from app.posterior_map.map_results import Map
-from app.shared import graph_results, graph_settings, job_results, navigation, session
+from app.shared import (
+    graph_results,
+    graph_settings,
+    in_browser,
+    job_results,
+    navigation,
+    session,
+)
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.emphasis import quiet
 from app.shared.graph_results import Fit, Version
@@ -382,6 +389,7 @@ def picture(
             dark=is_dark(),
             equal=TRUTH in shown or bool(record.explained),
             data_box=run.data_box,
+            narrow=in_browser.is_narrow(),
         ),
         key="posterior_map",
         of=review.title,

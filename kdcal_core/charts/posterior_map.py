@@ -117,11 +117,13 @@ def posterior_map_chart(
     dark: bool,
     equal: bool = False,
     data_box: tuple[float, float, float, float] | None = None,
+    narrow: bool = False,
 ) -> Chart:
     """The maps of a class, or of the confidence if ``class_name`` is empty.
 
-    ``outside`` marks the cells beyond the range of the data, (n_y, n_x). The other parameters are
-    those of `posterior_map_figure`. The page adds the finding: see `map_finding`.
+    ``outside`` marks the cells beyond the range of the data, (n_y, n_x). On a ``narrow`` page, a
+    phone's, the maps stand one below the other. The other parameters are those of
+    `posterior_map_figure`. The page adds the finding: see `map_finding`.
     """
 
     def table() -> pd.DataFrame:
@@ -144,6 +146,7 @@ def posterior_map_chart(
             dark=dark,
             equal=equal,
             data_box=data_box,
+            columns=1 if narrow else None,
         ),
         finding="",
         alt=map_alt(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from made_reviews import review_of, too_sure
 
-from kdcal_core.review import Workspace, start_sample
+from kdcal_core.review import Workspace, rename_review, start_sample
 
 pytestmark = pytest.mark.browser
 
@@ -207,10 +207,10 @@ def test_the_buttons_of_a_figure_cover_no_text(
 def test_the_buttons_of_compared_versions_cover_no_text(app, home: Path) -> None:
     workspace = Workspace(home)
     rows = {"calibration": too_sure(300, 43), "evaluation": too_sure(300, 44)}
-    first, _ = review_of(workspace, **rows), review_of(workspace, **rows)
+    first, second = review_of(workspace, **rows), review_of(workspace, **rows)
+    rename_review(workspace, second, "The second of two")
     app.open(f"versions?review={first}")
-    app.page.get_by_role("combobox", name="Compared with").click()
-    app.page.keyboard.press("ArrowDown")
+    app.page.get_by_role("combobox", name="Compared with").fill("The second of two")
     app.page.keyboard.press("Enter")
     app.page.locator(".st-key-versions_pair .js-plotly-plot").wait_for(timeout=60_000)
     app.idle()
