@@ -11,16 +11,18 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
+from weakref import WeakSet
 
 import axe_playwright_python
 import pytest
-from playwright.sync_api import TimeoutError
+from playwright.sync_api import Error, TimeoutError
+from streamlit.proto.BackMsg_pb2 import BackMsg
 
 ROOT = Path(__file__).parents[2]
 FLAGS = [
@@ -144,6 +146,7 @@ def colour(text) -> str:
     return str(text.evaluate("one => [getComputedStyle(one).fill, getComputedStyle(one).color]"))
 
 
+APPS: WeakSet[App] = WeakSet()  # those that are open
 SIZE = {"width": 1366, "height": 900}
 SCREEN = {"width": 1366, "height": 768}  # a laptop's
 HEIGHT = """() => Math.round(
@@ -169,6 +172,12 @@ COVERED = """() => [...document.querySelectorAll(".js-plotly-plot")].flatMap(plo
   }).map(one => one.textContent)
 })"""
 
+# each click that reaches the page, and on what; told to the console, which survives a new document
+CLICKS = """addEventListener("click", event => {
+  const on = event.target.closest("button, [role], input, summary, a") ?? event.target
+  console.debug(`clicked ${on.innerText?.slice(0, 40) || on.ariaLabel || on.tagName}`)
+}, true)"""
+
 # every chart in sight is drawn, none is still to be fetched
 DRAWN = """() => [...document.querySelectorAll("[data-testid='stPlotlyChart']")].every(
     one => !one.checkVisibility() || one.querySelector(".main-svg"))
@@ -187,12 +196,16 @@ class App:
         # without motion, which only draws the same things many times while a page waits
         self.context = browser.new_context(reduced_motion="reduce")
         self.context.set_default_timeout(120_000)  # a busy machine opens a page in half a minute
+        self.context.add_init_script(CLICKS)
         self.page = self.context.new_page()
         self.outside: list[str] = []
         self.errors: list[str] = []
+        self.story: deque[str] = deque(maxlen=25)  # the last clicks, and what the server was asked
         self.context.on("request", self._note_request)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("console", self._note_refused)
+        self.page.on("console", self._note_said)
+        self.page.on("websocket", lambda socket: socket.on("framesent", self._note_asked))
+        APPS.add(self)
 
     def begin(self) -> None:
         """Forget whatever a test before has left."""
@@ -207,15 +220,35 @@ class App:
         self.page.emulate_media(color_scheme="light", reduced_motion="reduce")
         self.outside.clear()
         self.errors.clear()
+        self.story.clear()
 
     def _note_request(self, request) -> None:
         parts = urlsplit(request.url)
         if parts.scheme not in ("data", "blob") and parts.hostname != "127.0.0.1":
             self.outside.append(request.url)
 
-    def _note_refused(self, message) -> None:
+    def _note_said(self, message) -> None:
         if "Content Security Policy" in message.text:
             self.errors.append(message.text)
+        if message.text.startswith("clicked "):
+            self._note(message.text)
+
+    def _note_asked(self, frame: bytes) -> None:
+        asked = BackMsg.FromString(frame)
+        if asked.WhichOneof("type") == "rerun_script" and not asked.rerun_script.is_auto_rerun:
+            states = asked.rerun_script.widget_states.widgets
+            pressed = [one.id[-30:] for one in states if one.trigger_value]
+            self._note(f"asked for a run {asked.rerun_script.fragment_id[:6]} {pressed or ''}")
+
+    def _note(self, what: str) -> None:
+        self.story.append(f"{time.strftime('%X')} {what}")
+
+    def told(self) -> str:
+        """What the page shows and what went before, for the report of a test that failed."""
+        state = self.page.evaluate("() => ({...document.querySelector('.stApp')?.dataset})")
+        main = self.page.locator("[data-testid='stMain']").aria_snapshot(timeout=5000)
+        seen = [f"{time.strftime('%X')} {self.page.url} {state}", *self.errors, main[:2500]]
+        return "\n".join([*self.story, *seen])
 
     def open(self, path: str = "") -> None:
         self.page.goto(f"{self.address}/{path}")
@@ -335,6 +368,17 @@ class App:
 
     def close(self) -> None:
         self.context.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[Any]:
+    """Beside a failure, what each browser showed: nobody can look at the page afterwards."""
+    report = yield
+    if report.when == "call" and report.failed:
+        for app in [one for one in APPS if not one.page.is_closed()]:
+            with suppress(Error):
+                report.sections.append(("the page", app.told()))
+    return report
 
 
 @pytest.fixture(scope="session")
