@@ -16,6 +16,7 @@ import streamlit as st
 from app.shared import reviews_here, session
 from app.shared.emphasis import emphasis, quiet
 from app.shared.labels import unique_labels
+from app.shared.window import close_window, open_window, window
 from kdcal_core.checks import CHECKS, Check
 from kdcal_core.errors import InputError
 from kdcal_core.review import Limit, Review, alike, set_question
@@ -34,11 +35,18 @@ def limits_button(review: Review) -> None:
     """Say whether the limits are the defaults, and open them to be edited."""
     own = review.question.limits
     changed = f"{len(own):,} changed" if own else "all at their defaults"
-    if st.button(f"Limits: {changed}", icon=":material/tune:", key="limits", type=quiet()):
-        _limits_form(review)
+    name = f"limits_{review.id}"
+    st.button(
+        f"Limits: {changed}",
+        icon=":material/tune:",
+        key="limits",
+        type=quiet(),
+        on_click=open_window,
+        args=(name,),
+    )
+    window(name, "Limits of the checks", _limits_form, review)
 
 
-@st.dialog("Limits of the checks", width="large")
 def _limits_form(review: Review) -> None:
     """A table of limits to edit; what is changed is kept with the review."""
     own = review.question.limits
@@ -245,6 +253,7 @@ def _keep(review: Review, limits: dict[str, Limit], baseline: str | None) -> Non
     except InputError as error:
         session.error_box(error)
     else:
+        close_window()
         st.rerun()
 
 

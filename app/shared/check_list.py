@@ -11,6 +11,7 @@ import streamlit as st
 from app.shared import navigation
 from app.shared.sections import folded
 from app.shared.tables import show_table
+from app.shared.window import open_window, window
 from kdcal_core.checks import (
     VERDICTS,
     CheckedReview,
@@ -94,16 +95,18 @@ def _row(result: CheckResult, links: bool) -> None:
     with st.container(gap=None):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.badge(mark.word, icon=mark.icon, color=mark.colour)  # type: ignore[arg-type]
-            details = st.popover(
+            name = f"check_{result.code}"
+            st.button(
                 result.check.title,
+                key=name,
                 type="tertiary",  # in dark too: twenty frames would hide the list
-                key=f"check_{result.code}",
-                on_change="rerun",
+                icon=":material/expand_content:",
+                icon_position="right",
                 help=result.check.question,
+                on_click=open_window,
+                args=(name,),
             )
-            if details.open:
-                with details:
-                    _details(result)
+            window(name, result.check.question, _details, result)
             if links:
                 st.space("stretch")
                 title = navigation.places()[result.check.page].title
@@ -113,7 +116,6 @@ def _row(result: CheckResult, links: bool) -> None:
 
 def _details(result: CheckResult) -> None:
     check = result.check
-    st.subheader(f"{check.question}", anchor=False)
     if (why := evidence_text(result, result.worst)) != "":
         st.markdown(why)
     if result.verdict == "fail":
@@ -138,6 +140,6 @@ def _table(result: CheckResult) -> pd.DataFrame:
             "Interval": [interval_text(one.estimate) for one in parts],
             "Limit": [limit_text(result.limit, one.estimate) for one in parts],
             "Verdict": [MARKS[one.verdict].word for one in parts],
-            "Rows": [one.estimate.n for one in parts],
+            "Rows": [f"{one.estimate.n:,}" for one in parts],
         }
     )

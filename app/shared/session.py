@@ -24,12 +24,16 @@ from kdcal_core.text import escape_markdown
 
 _KEY = "review"
 _PAGE = "page_shown"
+WINDOW = "open_window"  # the name of the window that is open, see `window`
 _log = logging.getLogger(__name__)
 
 
 def note_page() -> None:
-    """Note which page this run shows, for `page_left`."""
-    st.session_state[_PAGE] = _page_of_run()
+    """Note which page this run shows, for `page_left`; a window stays on the page it was opened."""
+    page = _page_of_run()
+    if st.session_state.get(_PAGE) != page:
+        st.session_state.pop(WINDOW, None)
+    st.session_state[_PAGE] = page
 
 
 def page_left() -> bool:

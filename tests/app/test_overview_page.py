@@ -51,7 +51,7 @@ def headline(at: AppTest) -> str:
 
 
 def with_limits(at: AppTest) -> AppTest:
-    """The page with its limits open; a test runs the whole page, which closes them, each time."""
+    """The page with its limits open."""
     at.button(key="limits").click()
     return at.run()
 
@@ -59,7 +59,7 @@ def with_limits(at: AppTest) -> AppTest:
 def pressed(at: AppTest, label: str) -> AppTest:
     """The page after a button beside the limits was pressed, which are open."""
     next(one for one in at.button if one.label == label).click()
-    return with_limits(at)
+    return at.run()
 
 
 def test_without_a_review_the_page_says_what_it_shows() -> None:
@@ -76,6 +76,17 @@ def test_a_faulty_model_fails_by_name(faulty: str) -> None:
     assert "at most 0.05" in words(at)
     assert len(specs(at)) == 1
     assert CHECKS["KC001"].remedy in words(at)
+
+
+def test_details_of_a_check_stay_open_while_the_page_runs_again(faulty: str) -> None:
+    at = shown(faulty)
+    method = CHECKS["KC001"].method
+    assert method not in words(at)
+    at.button(key="check_KC001").click().run()
+    assert method in words(healthy(at))
+    assert method in words(healthy(at.run()))  # as when a job has ended
+    at.button(key="limits").click().run()  # one window at a time
+    assert method not in words(healthy(at))
 
 
 def test_the_verdict_is_kept_until_rows_or_question_change(workspace: Workspace) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import SCREEN
+from made_reviews import review_of, too_sure
 
-from kdcal_core.review import samples
+from kdcal_core.review import Workspace, samples
 from kdcal_core.review.samples import samples_root
 
 pytestmark = pytest.mark.browser
@@ -151,4 +154,30 @@ def test_a_target_in_doubt_is_chosen_by_one_click(app, tmp_path):
     app.page.get_by_role("heading", name="Reviews on this machine").wait_for()
     app.page.get_by_role("button", name="loans.csv", exact=True).click()
     app.wait_for_text("What these rows are fit for")
+    app.assert_healthy()
+
+
+def test_a_window_outlives_a_run_and_stands_whole_in_the_screen(app, home: Path) -> None:
+    app.page.set_viewport_size(SCREEN)
+    rows = {"calibration": too_sure(400, 51), "evaluation": too_sure(400, 52)}
+    app.open(f"overview?review={review_of(Workspace(home), **rows)}")
+    app.page.locator("[data-testid='stSidebar']").get_by_text("everything: done").wait_for()
+    app.idle()
+    window = app.page.get_by_role("dialog")
+    titles = app.page.locator("[class*='st-key-check_KC'] button:visible")
+    limits = app.page.get_by_role("button", name="Limits:")
+    for opens in (titles.first, titles.last, limits):
+        opens.click()
+        window.locator("canvas").first.wait_for()
+        app.idle()
+        place = window.bounding_box()
+        assert place["y"] >= 0
+        assert opens is limits or place["y"] + place["height"] <= SCREEN["height"]
+        app.turn("dark")  # the page runs again, as it does when a job ends
+        assert window.is_visible()
+        assert app.faults() == []
+        app.turn("light")
+        window.get_by_role("button", name="Close").click()
+        window.wait_for(state="detached")
+        app.idle()
     app.assert_healthy()
