@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
 from kdcal_core.errors import InputWarning
+from kdcal_core.statistics import Dependence, dependence_of, design_effect
 from kdcal_core.store.estimators import demand
 
 if TYPE_CHECKING:
@@ -50,8 +51,6 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
 
     Attributes
     ----------
-    groups_rows : bool
-        Whether a fit takes the dependence of rows: with a RowDesign as ``sample_weight``.
     needs_inputs : bool
         Class attribute: whether ``fit`` and ``predict_proba`` take the features X.
     keeps_prediction : bool
@@ -66,7 +65,6 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
     """
 
     needs_inputs: ClassVar[bool] = False
-    groups_rows: ClassVar[bool] = False
     keeps_prediction: ClassVar[bool] = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
     n_classes_: int
@@ -183,6 +181,31 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
             warnings.warn(sentence, InputWarning, stacklevel=2)
 
 
+def fit_effect(
+    proba: FloatArray, y: IntArray, weight: FloatArray, dependence: Dependence | None
+) -> float:
+    """How many times fewer rows dependent rows count for in a fit, at least 1.
+
+    It is the design effect of how far the model's confidence misses: 20 equal rows of each patient
+    count as one, and rows of a centre that have nothing in common count in full.
+
+    Examples
+    --------
+    >>> proba, y = np.tile([0.5, 0.5], (100, 1)), np.repeat(np.tile([0, 1], 10), 5)
+    >>> patients = Dependence.of("cluster", np.repeat(np.arange(20), 5))
+    >>> fit_effect(proba, y, np.ones(100), None)
+    1.0
+    >>> bool(5.0 <= fit_effect(proba, y, np.ones(100), patients) < 6.0)
+    True
+    """
+    if dependence is None:
+        return 1.0
+    predicted, score = top_label(proba)
+    missed = (predicted == y) - score
+    share = weight / weight.sum()
+    return max(1.0, design_effect(missed - share @ missed, weight, dependence))
+
+
 class TopLabelCalibrator(Calibrator):
     """Estimates how often the predicted class is right, given the model's probabilities.
 
@@ -191,6 +214,7 @@ class TopLabelCalibrator(Calibrator):
     """
 
     keeps_prediction: ClassVar[bool] = True
+    _dependence: Dependence | None = None  # of the rows of a fit, while it lasts
     _class_notes: Mapping[int, tuple[str, ...]] = MappingProxyType({})
 
     def fit(self, proba: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -202,8 +226,9 @@ class TopLabelCalibrator(Calibrator):
             The model's probabilities; rows sum to one.
         y : (n,) array of int
             True classes as column indices, 0 to K - 1.
-        sample_weight : (n,) array, optional
-            Positive row weights.
+        sample_weight : (n,) array or RowDesign, optional
+            Positive row weights, with or without the dependence of the rows. Rows of a cluster are
+            then on one side of each fold, and count as far as they say something new.
 
         Raises
         ------
@@ -213,10 +238,15 @@ class TopLabelCalibrator(Calibrator):
         self._validate_params()
         proba = check_proba(proba)
         y = check_labels(y, proba.shape[1], n_rows=proba.shape[0])
-        weight = self._counted(check_weight(sample_weight, proba.shape[0]))
+        weight = check_weight(sample_weight, proba.shape[0])
         self.n_classes_ = proba.shape[1]
         self.notes_, self._class_notes = (), {}
-        self._fit(proba, y, weight)
+        self._dependence = dependence_of(sample_weight)
+        try:
+            effect = fit_effect(proba, y, weight, self._dependence)
+            self._fit(proba, y, self._counted(weight, effect))
+        finally:
+            self._dependence = None
         self._note_few(len(y))
         return self
 
@@ -242,8 +272,8 @@ class TopLabelCalibrator(Calibrator):
         check_is_fitted(self, "n_classes_")
         return check_proba(proba, n_classes=self.n_classes_)
 
-    def _counted(self, weight: FloatArray) -> FloatArray:
-        """The number of rows that each row counts as in the fit."""
+    def _counted(self, weight: FloatArray, effect: float) -> FloatArray:
+        """The number of rows that each row counts as in the fit; ``effect`` is `fit_effect`."""
         return weight
 
     @abstractmethod

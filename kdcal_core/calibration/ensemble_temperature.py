@@ -59,8 +59,8 @@ class EnsembleTemperature(VectorCalibrator):
     def rows_needed(self, n_classes: int) -> int:
         return ROWS_PER_PARAMETER * 3
 
-    def _counted(self, weight: FloatArray) -> FloatArray:
-        return effective(weight)
+    def _counted(self, weight: FloatArray, effect: float) -> FloatArray:
+        return effective(weight) / effect
 
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         self.temperature_ = best_full_temperature(proba, y, weight)

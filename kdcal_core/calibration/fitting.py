@@ -115,8 +115,7 @@ def fit_calibrator(
         given["progress"] = progress
     calibrator._class_names = rows.classes  # only for the notes of this fit
     try:
-        weight = rows.design if calibrator.groups_rows else rows.weight
-        fitted: Calibrator = calibrator.fit(rows.proba, rows.y, sample_weight=weight, **given)
+        fitted: Calibrator = calibrator.fit(rows.proba, rows.y, sample_weight=rows.design, **given)
     finally:
         calibrator._class_names = None
     if (few := fitted.few_rows(rows.n_rows)) is not None:

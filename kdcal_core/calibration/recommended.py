@@ -16,10 +16,11 @@ smallest loss.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
@@ -41,10 +42,10 @@ from kdcal_core.calibration.structured_scaling import (
 )
 from kdcal_core.calibration.temperature import TemperatureScaling
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.data.splits import stratified_folds
+from kdcal_core.data.splits import random_folds
 from kdcal_core.errors import InputWarning
 from kdcal_core.one_standard_error import SimplestChoice
-from kdcal_core.statistics import Dependence, dependence_of, log_losses, units
+from kdcal_core.statistics import Dependence, design_of, log_losses, only, units
 from kdcal_core.store import storable
 from kdcal_core.store.estimators import check_array, demand
 
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 AS_IT_IS = "uncalibrated"
 _TEMPERATURE = "sts"
 _FEWEST_ROWS = 30
+_ROWS_FOR_ALL = 200  # with fewer, the model as it is and ensemble temperature are candidates
 _MOST_ROWS = 20_000
 
 _LEAST_NATS, _MOST_NATS = 1.0, 2.0
@@ -72,8 +74,14 @@ _MAKE: dict[str, Callable[[], TopLabelCalibrator]] = {
 }
 
 
-def candidates(n_classes: int) -> tuple[str, ...]:
+def candidates(n_classes: int, rows: float = math.inf) -> tuple[str, ...]:
     """Keys of the candidates, the simplest first.
+
+    Parameters
+    ----------
+    n_classes : int
+    rows : float
+        Number of rows, or of clusters or times.
 
     Examples
     --------
@@ -83,7 +91,11 @@ def candidates(n_classes: int) -> tuple[str, ...]:
     ('uncalibrated', 'ets', 'svs', 'sms', 'dirichlet')
     >>> candidates(100)
     ('uncalibrated', 'ets', 'svs', 'sms')
+    >>> candidates(3, 100)
+    ('uncalibrated', 'ets')
     """
+    if rows < _ROWS_FOR_ALL:
+        return (AS_IT_IS, "ets")
     if n_classes == 2:
         return (AS_IT_IS, "ets", "svs", "beta", "quadratic", "spline")
     some = (AS_IT_IS, "ets", "svs", "sms")
@@ -102,6 +114,10 @@ class RecommendedCalibrator(VectorCalibrator):
     of their difference on the same rows (Breiman et al., Classification and regression trees,
     1984), which counts as at least one and at most two nats over all rows. So the model
     stays as it is where no calibrator clearly improves it.
+
+    With fewer than 200 rows only the model as it is and ensemble temperature are candidates, and
+    the smaller loss decides: further candidates cannot be told apart by so few rows, and a
+    temperature that helps would seldom lose less by a standard error.
 
     Parameters
     ----------
@@ -128,7 +144,7 @@ class RecommendedCalibrator(VectorCalibrator):
 
     Notes
     -----
-    Stratified folds, dependent rows in one; at most 20,000 rows, evenly spaced, are judged. The
+    Random folds, dependent rows in one; at most 20,000 rows, evenly spaced, are judged. The
     notes of the fit say which calibrator was chosen, and why.
 
     Examples
@@ -150,9 +166,6 @@ class RecommendedCalibrator(VectorCalibrator):
         "tolerance": [Interval(Real, 0, 100, closed="both")],
     }
 
-    groups_rows: ClassVar[bool] = True
-    _dependence: Dependence | None = None
-
     def __init__(self, folds: int = 5, tolerance: float = 1.0) -> None:
         self.folds = folds
         self.tolerance = tolerance
@@ -167,22 +180,6 @@ class RecommendedCalibrator(VectorCalibrator):
     def onnx_nodes(self, nodes: Nodes, proba: str) -> str:
         return self.calibrator_.onnx_nodes(nodes, proba)
 
-    def fit(self, proba: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit on the calibration set; as other calibrators, but folds and errors know dependence.
-
-        Parameters
-        ----------
-        proba, y
-            As of other calibrators.
-        sample_weight : (n,) array or RowDesign, optional
-            Positive row weights, with or without the dependence of the rows.
-        """
-        self._dependence = dependence_of(sample_weight)
-        try:
-            return super().fit(proba, y, sample_weight)
-        finally:
-            self._dependence = None
-
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         self._note_absent(y)
         self.candidates_: tuple[str, ...] = ()
@@ -195,20 +192,28 @@ class RecommendedCalibrator(VectorCalibrator):
                 "chosen."
             )
         else:
+            dependence = only(self._dependence, self._judged(len(y)))
+            self.candidates_ = self._tried(losses[1], dependence)
+            only_two = len(self.candidates_) == 2
             found = SimplestChoice.of(
                 *losses,
-                dependence=self._judged(len(y))[1],
-                tolerance=float(self.tolerance),
+                dependence=dependence,
+                tolerance=0.0 if only_two else float(self.tolerance),
                 least=_LEAST_NATS,
                 most=_MOST_NATS,
             )
-            self.candidates_ = candidates(self.n_classes_)
             self.losses_, self.errors_, self.rows_ = found.losses, found.errors, found.rows
             self.chosen_ = self.candidates_[found.at]
             names = [_name(key) for key in self.candidates_]
             judged = f"cross-fitted on {len(losses[0]):,} rows"
             self._note(found.words(names, judged, loss="log loss", kind="calibrator"))
-        self.calibrator_ = self._fitted(self.chosen_, proba, y, weight)
+            if only_two:
+                self._note(
+                    f"Fewer than {_ROWS_FOR_ALL} rows cannot tell further calibrators apart: only "
+                    "ensemble temperature was tried beside the model as it is."
+                )
+        design = design_of(weight, self._dependence)
+        self.calibrator_ = self._fitted(self.chosen_, proba, y, design)
         few = self.calibrator_.few_rows(len(y))
         for note in self.calibrator_.notes_:
             if note != few and note not in self.notes_:
@@ -218,35 +223,36 @@ class RecommendedCalibrator(VectorCalibrator):
         self, proba: FloatArray, y: IntArray, weight: FloatArray
     ) -> tuple[FloatArray, FloatArray] | None:
         """Each candidate's loss of each judged row (n, m), and the rows' shares (n,)."""
-        stride, dependence = self._judged(len(y))
-        proba, y, weight = proba[::stride], y[::stride], weight[::stride]
+        some = self._judged(len(y))
+        proba, y, weight = proba[some], y[some], weight[some]
+        dependence = only(self._dependence, some)
         if len(units(weight, dependence)) < _FEWEST_ROWS:
             return None
-        fold = stratified_folds(y, int(self.folds), 0, dependence)
-        keys = candidates(self.n_classes_)
+        fold = random_folds(len(y), int(self.folds), 0, dependence)
+        keys = self._tried(weight, dependence)
         losses = np.empty((len(y), len(keys)))
         for held in (fold == at for at in range(int(self.folds))):
             kept = ~held
+            design = design_of(weight[kept], only(dependence, kept))
             for at, key in enumerate(keys):
-                fitted = self._fitted(key, proba[kept], y[kept], weight[kept])
+                fitted = self._fitted(key, proba[kept], y[kept], design)
                 losses[held, at] = log_losses(fitted.predict_proba(proba[held]), y[held])
         return losses, weight / weight.sum()
 
-    def _judged(self, n_rows: int) -> tuple[int, Dependence | None]:
-        """Of how many rows one is judged, and how those depend on one another."""
-        stride = max(1, -(-n_rows // _MOST_ROWS))
-        every = self._dependence
-        return stride, None if every is None else every.only(slice(None, None, stride))
+    def _tried(self, weight: FloatArray, dependence: Dependence | None) -> tuple[str, ...]:
+        return candidates(self.n_classes_, len(units(weight, dependence)))
 
-    def _fitted(
-        self, key: str, proba: FloatArray, y: IntArray, weight: FloatArray
-    ) -> TopLabelCalibrator:
+    def _judged(self, n_rows: int) -> slice:
+        """The rows that are judged."""
+        return slice(None, None, max(1, -(-n_rows // _MOST_ROWS)))
+
+    def _fitted(self, key: str, proba: FloatArray, y: IntArray, design: Any) -> TopLabelCalibrator:
         """The candidate fitted on some rows, without warnings."""
         made = _MAKE[key]()
         made._class_names = self._class_names
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InputWarning)
-            made.fit(proba, y, weight)
+            made.fit(proba, y, design)
         made._class_names = None
         return made
 
@@ -261,7 +267,8 @@ class RecommendedCalibrator(VectorCalibrator):
         demand(type(fitted) is kind and fitted.n_classes_ == self.n_classes_, "calibrator_")
         self.calibrator_.check_state()
         keys = getattr(self, "candidates_", None)
-        demand(isinstance(keys, tuple) and keys in ((), candidates(self.n_classes_)), "candidates_")
+        known = ((), candidates(self.n_classes_), candidates(self.n_classes_, 0))
+        demand(isinstance(keys, tuple) and keys in known, "candidates_")
         rows = getattr(self, "rows_", None)
         demand(type(rows) is float and 0 <= rows < np.inf, "rows_")
         for name in ("losses_", "errors_"):

@@ -46,9 +46,9 @@ from kdcal_core.calibration.calibrator_base import (
     top_label,
 )
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.data.splits import stratified_folds
+from kdcal_core.data.splits import random_folds
 from kdcal_core.errors import InputWarning
-from kdcal_core.statistics import CLIP, surprisal
+from kdcal_core.statistics import CLIP, only, surprisal, units
 from kdcal_core.store.estimators import demand
 
 if TYPE_CHECKING:
@@ -129,8 +129,8 @@ class _Shrinkable(TopLabelCalibrator):
             self.__dict__.pop(name, None)  # from an earlier fit
         return super().fit(proba, y, sample_weight)
 
-    def _counted(self, weight: FloatArray) -> FloatArray:
-        return weight if self.shrinkage is None else effective(weight)
+    def _counted(self, weight: FloatArray, effect: float) -> FloatArray:
+        return weight if self.shrinkage is None else effective(weight) / effect
 
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         self._fit_alone(proba, y, weight)
@@ -170,11 +170,12 @@ class _Shrinkable(TopLabelCalibrator):
         """Total held-out log loss for each trial and amount, (T, M)."""
         stride = max(1, -(-len(y) // _MOST_ROWS))
         proba, y, weight = proba[::stride], y[::stride], weight[::stride]
-        if len(y) < _FEWEST_ROWS:
+        dependence = only(self._dependence, slice(None, None, stride))
+        if len(y) < _FEWEST_ROWS or len(units(weight, dependence)) < 2:
             return np.zeros((len(self._trials(proba[:1])), len(AMOUNTS)))
-        fold = stratified_folds(y, _FOLDS)
+        fold = random_folds(len(y), _FOLDS, 0, dependence, fewer=True)
         total: FloatArray | float = 0.0
-        for held in (fold == at for at in range(_FOLDS)):
+        for held in (fold == at for at in range(int(fold.max()) + 1)):
             kept = ~held
             trial = self._trial(proba[kept], y[kept], weight[kept])
             shared = tempered(proba[held], safe_temperature(proba[kept], y[kept], weight[kept]))

@@ -18,8 +18,8 @@ from kdcal_core.calibration.calibrator_base import ROWS_PER_PARAMETER
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.shrinkage import SHRINKAGE, Answers, ShrunkVectors
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.data.splits import stratified_folds
-from kdcal_core.statistics import CLIP
+from kdcal_core.data.splits import fit_and_held, random_folds
+from kdcal_core.statistics import CLIP, Dependence, only, units
 from kdcal_core.store import storable
 from kdcal_core.store.estimators import check_array, demand
 
@@ -114,7 +114,7 @@ class SoftmaxRows:
     y: IntArray
     weight: FloatArray
 
-    def take(self, rows: slice | FloatArray) -> SoftmaxRows:
+    def take(self, rows: slice | IntArray) -> SoftmaxRows:
         return SoftmaxRows(self.z[rows], self.y[rows], self.weight[rows])
 
     def log_loss(self, by: SoftmaxMap) -> float:
@@ -398,7 +398,7 @@ class DirichletScaling(_SoftmaxMaps):
         rows = SoftmaxRows(log_proba(proba), y, weight)
         start = SoftmaxMap.identity(k, whole=True)
         if isinstance(self.strength, str):
-            self.strength_, start = _chosen(rows, start)
+            self.strength_, start = _chosen(rows, start, self._dependence)
         else:
             self.strength_ = float(self.strength)
         self._keep(rows.fit(start, Pull(1.0, self.strength_, self.strength_)), weight)
@@ -409,14 +409,17 @@ class DirichletScaling(_SoftmaxMaps):
         check_array(self, "offsets_", (self.n_classes_,))
 
 
-def _chosen(rows: SoftmaxRows, start: SoftmaxMap) -> tuple[float, SoftmaxMap]:
+def _chosen(
+    rows: SoftmaxRows, start: SoftmaxMap, dependence: Dependence | None
+) -> tuple[float, SoftmaxMap]:
     """The strength with the smallest cross-validated loss, the largest of equal ones."""
-    few = rows.take(slice(None, None, -(-len(rows.y) // _TRIAL_ROWS)))
-    if len(few.y) < 10 * _FOLDS:
+    some = slice(None, None, -(-len(rows.y) // _TRIAL_ROWS))
+    few, dependence = rows.take(some), only(dependence, some)
+    if len(few.y) < 10 * _FOLDS or len(units(few.weight, dependence)) < 2:
         return _STRENGTHS[0], start
-    fold = stratified_folds(few.y, _FOLDS)
-    parts = [(few.take(fold != held), few.take(fold == held)) for held in range(_FOLDS)]
-    found = [start] * _FOLDS
+    fold = random_folds(len(few.y), _FOLDS, 0, dependence, fewer=True)
+    parts = [(few.take(fit), few.take(held)) for fit, held in fit_and_held(fold)]
+    found = [start] * len(parts)
     loss: list[float] = []
     for strength in _STRENGTHS:
         found = [

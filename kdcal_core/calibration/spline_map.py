@@ -17,8 +17,8 @@ from kdcal_core.calibration.log_odds_maps import LogOddsCurves, log_odds
 from kdcal_core.calibration.one_vs_rest import Ridge, fit_logistic
 from kdcal_core.calibration.shrinkage import SHRINKAGE
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.data.splits import stratified_folds
-from kdcal_core.statistics import surprisal
+from kdcal_core.data.splits import random_folds
+from kdcal_core.statistics import only, surprisal, units
 from kdcal_core.store import storable
 from kdcal_core.store.estimators import check_array, demand
 
@@ -201,13 +201,14 @@ class SplineCalibration(LogOddsCurves):
         """The strength with the smallest cross-validated loss, the largest of equal ones."""
         stride = -(-len(y) // _MOST_ROWS)
         odds, y, weight = odds[::stride], y[::stride], weight[::stride]
-        if len(y) < _FEWEST_ROWS:
+        dependence = only(self._dependence, slice(None, None, stride))
+        if len(y) < _FEWEST_ROWS or len(units(weight, dependence)) < 2:
             return _STRENGTHS[0]
-        fold = stratified_folds(y, _FOLDS)
+        fold = random_folds(len(y), _FOLDS, 0, dependence, fewer=True)
         loss: list[float] = []
         for strength in _STRENGTHS:
             total = 0.0
-            for held in (fold == at for at in range(_FOLDS)):
+            for held in (fold == at for at in range(int(fold.max()) + 1)):
                 for label in self._mapped:
                     column, target = odds[:, label], (y == label).astype(np.float64)
                     kept = ~held

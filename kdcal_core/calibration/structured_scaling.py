@@ -52,8 +52,8 @@ class _StructuredScaling(VectorCalibrator):
     def __init__(self, strength: float = 1.0) -> None:
         self.strength = strength
 
-    def _counted(self, weight: FloatArray) -> FloatArray:
-        return effective(weight)
+    def _counted(self, weight: FloatArray, effect: float) -> FloatArray:
+        return effective(weight) / effect
 
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         self._note_absent(y)

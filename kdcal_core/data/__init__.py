@@ -57,6 +57,7 @@ from kdcal_core.data.schema import (
 from kdcal_core.data.splits import (
     at_most,
     fit_and_held,
+    random_folds,
     split_by_column,
     stratified_folds,
     two_parts,
@@ -106,6 +107,7 @@ __all__ = [
     "parameter_columns",
     "pixel_places",
     "quantile_levels",
+    "random_folds",
     "read_columns",
     "read_table",
     "regression_fitness",

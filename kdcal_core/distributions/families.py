@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kdcal_core.data import Family, FloatArray, stratified_folds
+from kdcal_core.data import Family, FloatArray, random_folds
 from kdcal_core.distributions.distribution import PredictiveDistribution, checked_outcomes
 from kdcal_core.distributions.parametric import Gamma, LogNormal, Normal, StudentT, finite_parameter
 from kdcal_core.distributions.sampled import Empirical, Quantiles, Weighted
@@ -211,7 +211,7 @@ def cross_fitted_spread(
     spread = np.full(n, whole)
     if n < 2:
         return spread
-    fold = stratified_folds(np.zeros(n, dtype=np.int64), folds, seed, dependence, fewer=True)
+    fold = random_folds(n, folds, seed, dependence, fewer=True)
     for held in (fold == one for one in range(int(fold.max()) + 1)):
         others = {name: predicted[~held]}
         if np.any(_on_scale(family, outcomes[~held]) != predicted[~held]):

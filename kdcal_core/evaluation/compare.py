@@ -299,7 +299,7 @@ def compare(
         Calibrators that need more than probabilities (features, training rows, the open model) take
         it from the review where it has them.
     folds, seed : int
-        Number of folds of the calibration set, which are stratified by class and the same for all
+        Number of folds of the calibration set, which are the same for all
         methods, and the seed of all draws.
     n_boot : int
         Number of resamples for the intervals of calibration errors and of their differences, at

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from kdcal_core.calibration import Calibrated
-from kdcal_core.data import IntArray, ScoredSet, fit_and_held, stratified_folds
+from kdcal_core.data import IntArray, ScoredSet, fit_and_held, random_folds
 from kdcal_core.diagnostics.targets import check_choice
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation.methods import Answer, Method, Part, Rows, Task, run_tasks
@@ -78,7 +78,7 @@ def held_out_answers(
         there is one. "cross-fitted" applies to each row of the calibration set a fit on the other
         folds.
     folds, seed : int
-        Number of folds, which are stratified by class and the same for all methods; and the seed.
+        Number of folds, which are the same for all methods; and the seed.
         Rows that depend on one another are in one fold.
     also : mapping of str to (probabilities, features or None), optional
         Further rows, to which the fit on the whole calibration set is applied. The last ``Answer``
@@ -144,7 +144,7 @@ def judging_rows(
     """
     if judge == "cross-fitted":
         rows = review.calibration
-        return rows, stratified_folds(rows.y, folds, seed, rows.grouping)
+        return rows, random_folds(rows.n_rows, folds, seed, rows.grouping)
     if review.evaluation is None:
         raise InputError("There is no evaluation set", fix="Load one, or judge by cross-fitting.")
     if review.evaluation.classes != review.calibration.classes:

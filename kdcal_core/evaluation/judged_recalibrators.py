@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from kdcal_core.blocks import cores, on_all_cores
-from kdcal_core.data import FloatArray, IntArray, at_most, fit_and_held, stratified_folds
+from kdcal_core.data import FloatArray, IntArray, at_most, fit_and_held, random_folds
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regression import (
     coverage,
@@ -453,8 +453,8 @@ def _divisions(
     if n_folds is None or spec is None:
         yield np.arange(rows.fit.n_rows), np.arange(n)
     else:
-        nothing, together = np.zeros(n, dtype=np.int64), rows.judged.grouping
-        yield from fit_and_held(stratified_folds(nothing, n_folds, seed, together, fewer=True))
+        together = rows.judged.grouping
+        yield from fit_and_held(random_folds(n, n_folds, seed, together, fewer=True))
 
 
 def _fitted(

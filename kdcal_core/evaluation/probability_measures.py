@@ -201,6 +201,8 @@ def _auc(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread] | None:
     rows = judged.y, judged.weight, judged.n_classes
     whole = Pairing.of(*rows, dependence=judged.dependence)
     inside = Pairing.of(*rows, judged.fold, judged.dependence)
+    if not inside.curves:  # so few rows that every fold holds one class
+        inside = whole
     if not inside.curves:
         return None
     areas, parts = zip(*(inside.area(one.proba) for one in judged.found), strict=True)

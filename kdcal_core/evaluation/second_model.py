@@ -22,7 +22,7 @@ from kdcal_core.data import (
     check_labels,
     check_proba,
     check_weight,
-    stratified_folds,
+    random_folds,
 )
 from kdcal_core.progress import Progress, silent
 from kdcal_core.statistics import CLIP, log_losses
@@ -122,7 +122,7 @@ class SecondModel(Calibrator):
         """The number of trees of each class with the smallest loss of the rows held out."""
         if len(y) < FOLDS:
             return 0
-        held = stratified_folds(y, FOLDS, self.random_state) == 0
+        held = random_folds(len(y), FOLDS, self.random_state) == 0
         fitted, judged = np.flatnonzero(~held), np.flatnonzero(held)
         booster = self._grown(start, y, binned, weight, fitted, self.max_trees, judged)
         wanted: int = booster.best_iteration

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.blocks import on_all_cores
 from kdcal_core.data.schema import FloatArray, IntArray
-from kdcal_core.data.splits import at_most, fit_and_held, stratified_folds
+from kdcal_core.data.splits import at_most, fit_and_held, random_folds
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.distributions.wrapped import concatenate
 from kdcal_core.errors import InputError, InputWarning
@@ -90,8 +90,7 @@ def cross_fitted(
     y = check_outcomes(y, len(distribution))
     if space is not None:
         space = check_space(space, len(distribution))
-    nothing = np.zeros(len(y), dtype=np.int64)
-    fold = stratified_folds(nothing, folds, seed, dependence, fewer=dependence is not None)
+    fold = random_folds(len(y), folds, seed, dependence, fewer=dependence is not None)
     report = part_of(progress, 0.0, 1.0)
     parts, places = [], []
     for i, (kept, held) in enumerate(fit_and_held(fold)):
@@ -272,8 +271,7 @@ def select_neighbours(
     if not spaces:
         raise InputError("There is no space to search for neighbours", fix="Give at least one.")
     checked = {name: check_space(space, n) for name, space in spaces.items()}
-    nothing = np.zeros(n, dtype=np.int64)
-    fold = stratified_folds(nothing, folds, seed, dependence, fewer=dependence is not None)
+    fold = random_folds(n, folds, seed, dependence, fewer=dependence is not None)
     folds = int(fold.max()) + 1
     grid = _servable(ks, int(np.bincount(fold).max()), n)
     base = widened(distribution, widening_of(distribution, y))

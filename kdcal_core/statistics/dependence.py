@@ -26,6 +26,7 @@ __all__ = [
     "independent_rows",
     "lags_for",
     "of_rows",
+    "only",
     "pooled",
     "small_sample_factor",
     "units",
@@ -288,6 +289,11 @@ def units(weight: FloatArray, dependence: Dependence | None) -> FloatArray:
         return weight
     mass = _by_unit(dependence.unit, weight[None, :], dependence.n_units)[0]
     return np.asarray(mass[mass > 0.0])
+
+
+def only(dependence: Dependence | None, rows: Any) -> Dependence | None:
+    """The dependence of some rows, by position (m,), mask (n,) or slice; None if there is none."""
+    return None if dependence is None else dependence.only(rows)
 
 
 def small_sample_factor(n_units: int, lags: int = 0) -> float:

@@ -21,9 +21,10 @@ from kdcal_core.calibration import (
     StructuredVectorScaling,
     calibrator_entry,
 )
+from kdcal_core.calibration.calibrator_base import fit_effect
 from kdcal_core.calibration.recommended import candidates
 from kdcal_core.calibration.spline_map import natural_pieces, roughness
-from kdcal_core.statistics import log_losses
+from kdcal_core.statistics import Dependence, RowDesign, log_losses
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -270,3 +271,50 @@ def test_too_few_rows_get_the_cautious_temperature():
     ours = RecommendedCalibrator().fit(proba, y)
     assert (ours.chosen_, ours.candidates_) == ("sts", ())
     assert "29 rows are too few to judge calibrators" in ours.notes_[0]
+
+
+def test_a_right_model_of_many_classes_stays_as_it_is():
+    """Folds with equal class shares would let an offset of each class seem to gain."""
+    chosen = []
+    for seed in range(4):
+        proba, y = rows(300, 26, seed, sharper=1.0, fault=0.0)
+        chosen.append(RecommendedCalibrator().fit(proba, y).chosen_)
+    assert chosen.count("uncalibrated") >= 3
+
+
+def test_few_rows_choose_between_the_model_and_ensemble_temperature():
+    odds = np.random.default_rng(2).normal(size=100)
+    y = (np.random.default_rng(3).random(100) < expit(odds)).astype(int)
+    for factor, wanted in ((1.0, "uncalibrated"), (3.0, "ets")):
+        p = expit(factor * odds)
+        ours = RecommendedCalibrator().fit(np.column_stack([1 - p, p]), y)
+        assert ours.candidates_ == ("uncalibrated", "ets")
+        assert ours.chosen_ == wanted == ours.candidates_[int(ours.losses_.argmin())]
+        assert "Fewer than 200 rows" in ours.notes_[1]
+
+
+@pytest.mark.parametrize(
+    "key", ["recommended", "isotonic", "spline", "dirichlet", "svs", "kde_mon2"]
+)
+def test_equal_rows_of_a_cluster_fit_as_one_row(key):
+    proba, y = rows(60, 3, 5, sharper=1.0, fault=0.0)
+    many = np.repeat(np.arange(60), 20)
+    design = RowDesign(None, Dependence.of("cluster", many))
+    new, _ = rows(500, 3, 6)
+    one, together, apart = (
+        calibrator_entry(key).factory().fit(*given).predict_proba(new)
+        for given in (
+            (proba, y),
+            (proba[many], y[many], design),
+            (proba[many], y[many]),
+        )
+    )
+    assert np.abs(together - one).max() < 0.05
+    if key != "recommended":  # which may keep the model in all three
+        assert np.abs(apart - one).max() > 0.05
+
+
+def test_clusters_whose_rows_have_nothing_in_common_count_in_full():
+    proba, y = rows(2000, 3, 7)
+    centres = Dependence.of("cluster", np.arange(2000) % 100)
+    assert fit_effect(proba, y, np.ones(2000), centres) < 1.2

@@ -81,7 +81,7 @@ def test_the_strength_is_the_best_of_the_grid_in_cross_validation():
     proba, y = rows(300, 4)
     chosen = DirichletScaling().fit(proba, y).strength_
     assert chosen in softmax_maps._STRENGTHS
-    fold = softmax_maps.stratified_folds(y, 3)
+    fold = softmax_maps.random_folds(len(y), 3)
 
     def loss(strength):
         total = 0.0

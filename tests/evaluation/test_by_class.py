@@ -8,7 +8,7 @@ from made_reviews import scored
 
 from kdcal_core.calibration import TopLabelHistogram, TopLabelKDE, methods_by_class
 from kdcal_core.data import ScoredSet
-from kdcal_core.data.splits import stratified_folds
+from kdcal_core.data.splits import random_folds
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import compare, held_out_answers, losses_by_class, methods_of
 from kdcal_core.review import ReviewData
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::kdcal_core.errors.InputWarning"
 
 def test_cross_fitting_uses_the_other_folds_only():
     data = scored()
-    fold = stratified_folds(data.y, 4, 7)
+    fold = random_folds(len(data.y), 4, 7)
     methods = methods_of([("own", TopLabelHistogram())])
     found = held_out_answers(methods, ReviewData(data, None, data.classes, {}), folds=4, seed=7)
     assert [one.key for one in found.methods] == ["uncalibrated", "own"]
@@ -50,7 +50,7 @@ def test_comparison():
     assert "3 folds" in got.cross_fitted.rows
     mon2 = keys.index("kde_mon2")
     alone = TopLabelKDE().fit(data.proba, data.y)
-    fold, crossed = stratified_folds(data.y, 3, 0), np.empty(data.n_rows)
+    fold, crossed = random_folds(len(data.y), 3, 0), np.empty(data.n_rows)
     for i in range(3):
         part = TopLabelKDE().fit(data.proba[fold != i], data.y[fold != i])
         crossed[fold == i] = part.predict_confidence(data.proba[fold == i])

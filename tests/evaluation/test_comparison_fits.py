@@ -15,7 +15,7 @@ from kdcal_core.calibration import (
     fit_calibrator,
 )
 from kdcal_core.data import ScoredSet
-from kdcal_core.data.splits import stratified_folds
+from kdcal_core.data.splits import random_folds
 from kdcal_core.diagnostics import auroc, brier, calibration_error, estimate_text, log_loss
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import compare
@@ -74,7 +74,7 @@ class Shy(Calibrator):
 def test_each_row_is_judged_by_the_fit_that_left_its_fold_out(weighted):
     data = review(weighted=weighted)
     rows = data.calibration
-    fold = stratified_folds(rows.y, 4, 7)
+    fold = random_folds(len(rows.y), 4, 7)
     proba = np.empty_like(rows.proba)
     for i in range(4):
         kept = fold != i
@@ -188,7 +188,7 @@ def test_methods_that_read_features_get_those_of_the_rows():
     X = pd.DataFrame({"x": np.linspace(0.0, 1.0, 90)}, index=np.arange(90) * 3)
     data = ReviewData(rows, None, rows.classes, {"calibration": X})
     found = compare([("shy", Shy())], data, folds=3, n_boot=100, far=False)
-    fold = stratified_folds(rows.y, 3, 0)
+    fold = random_folds(len(rows.y), 3, 0)
     mean = np.array([X["x"].to_numpy()[fold != i].mean() for i in range(3)])[fold]
     loss = -np.log(np.where(rows.y == 1, mean, 1 - mean)).mean()
     assert found.method("shy").scores["log_loss"].value == pytest.approx(loss)

@@ -71,7 +71,6 @@ from kdcal_core.calibration.regions.region_layers import (
 )
 from kdcal_core.calibration.regions.scores_and_hierarchy import RegionMaps, Scores, logit_of
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.data.splits import stratified_folds
 from kdcal_core.partition.tree import RowStats
 from kdcal_core.statistics import CLIP, log_losses
 from kdcal_core.store import storable
@@ -312,7 +311,7 @@ def _wanted(settings: Any, rows: FitRows, binned: BinnedInputs) -> tuple[Gain, i
     """
     if len(rows.y) < _FOLDS:
         return OffsetGain, 0
-    held_out = stratified_folds(rows.y, _FOLDS, settings.random_state) == 0
+    held_out = rows.folds(_FOLDS, settings.random_state) == 0
     fitted, judged = rows.take(~held_out), rows.take(held_out)
     binned_fitted, binned_judged = binned.take(~held_out), binned.take(held_out)
     choices: list[tuple[float, Gain, int]] = []

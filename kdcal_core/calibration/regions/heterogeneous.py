@@ -16,7 +16,7 @@ import pandas as pd
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from kdcal_core.calibration.calibrator_base import CORNERS_AT_SCORES, Calibrator
+from kdcal_core.calibration.calibrator_base import CORNERS_AT_SCORES, Calibrator, fit_effect
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.regions.boosted import fit_boosted, nested
 from kdcal_core.calibration.regions.column_partition import column_read, fit_columns, group_columns
@@ -34,6 +34,7 @@ from kdcal_core.data import FloatArray, IntArray, as_pandas, check_labels, check
 from kdcal_core.errors import InputError
 from kdcal_core.models import HasEmbedding, HasLayers
 from kdcal_core.progress import Progress, silent
+from kdcal_core.statistics import dependence_of
 from kdcal_core.store import storable
 from kdcal_core.store.estimators import demand
 
@@ -297,9 +298,10 @@ class HeterogeneousCalibrator(Calibrator):
             True classes as column indices.
         X : (n, d) DataFrame or array of numbers
             The rows' inputs: numbers, categories and missing values without preparation.
-        sample_weight : (n,) array, optional
-            Positive row weights. Only their ratios matter: they are scaled to a mean of one,
-            because pooling compares the weight of rows with that of its prior.
+        sample_weight : (n,) array or RowDesign, optional
+            Positive row weights, with or without the dependence of the rows. Only their ratios
+            matter: they are scaled to a mean of one, or less for dependent rows, because pooling
+            compares the weight of rows with that of its prior.
         X_partition, y_partition : (m, d) and (m,), optional
             The model's training rows, on which the partition is found.
         progress : callable, optional
@@ -319,7 +321,7 @@ class HeterogeneousCalibrator(Calibrator):
             )
         proba = check_proba(proba)
         y = check_labels(y, proba.shape[1], n_rows=len(proba))
-        weight = check_weight(sample_weight, len(proba))
+        weight, dependence = check_weight(sample_weight, len(proba)), dependence_of(sample_weight)
         kind = PARTITIONS[self.partition]
         frame = input_table(X, len(proba))
         self.columns_ = kind.reads(self, tuple(str(name) for name in frame.columns))
@@ -327,9 +329,10 @@ class HeterogeneousCalibrator(Calibrator):
         rows = FitRows(
             proba,
             y,
-            weight / weight.mean(),
+            weight / weight.mean() / fit_effect(proba, y, weight, dependence),
             frame,
             *training_rows(X_partition, y_partition, frame, proba.shape[1]),
+            dependence=dependence,
             report=progress or silent,
         )
         self.n_classes_ = proba.shape[1]

@@ -82,7 +82,6 @@ from kdcal_core.calibration.regions.region_layers import (
 )
 from kdcal_core.calibration.regions.scores_and_hierarchy import Scores, logit_of
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.data.splits import stratified_folds
 from kdcal_core.statistics import log_losses
 
 if TYPE_CHECKING:
@@ -123,14 +122,14 @@ def held_out_losses(settings: Any, rows: FitRows, tree: Any) -> FloatArray:
     from kdcal_core.partition.tree import bin_inputs
 
     binned = bin_inputs(rows.X, like=tree.columns)
-    fold = stratified_folds(rows.y, FOLDS, settings.random_state)
+    fold = rows.folds(FOLDS, settings.random_state)
     losses = np.zeros(tree.n_nodes)
     for depth in range(int(tree.depth.max()) + 1):
         kept = np.flatnonzero(tree.depth <= depth)
         cut = tree.pruned(kept)
         leaf, hierarchy = cut.apply(binned), hierarchy_of(cut)
         found = np.empty(len(leaf))
-        for out in (fold == i for i in range(FOLDS)):
+        for out in (fold == i for i in range(int(fold.max()) + 1)):
             fit = fit_maps(
                 settings.calibrator,
                 Scores(rows.proba[~out], rows.y[~out], rows.weight[~out]),
@@ -193,8 +192,8 @@ def fit_in_parts(settings: Any, rows: FitRows, grow: Grow) -> PartitionFit:
     n = len(rows.y)
     inputs = bin_inputs(rows.X)
     least = min_rows_of(settings.min_rows, n, settings.depth)
-    parts = min(PARTS, n)
-    fold = stratified_folds(rows.y, parts, settings.random_state) if n > 1 else np.zeros(1, int)
+    fold = rows.folds(PARTS, settings.random_state) if n > 1 else np.zeros(1, int)
+    parts = int(fold.max()) + 1
     layers: list[Layer] = []
     regions: list[Any] = []
     for part in range(parts):

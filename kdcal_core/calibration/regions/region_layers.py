@@ -36,9 +36,10 @@ from kdcal_core.calibration.regions.scores_and_hierarchy import (
     RegionMaps,
     Scores,
 )
-from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data import FloatArray, IntArray, random_folds
 from kdcal_core.partition.tree.binned import InputColumn
 from kdcal_core.progress import Progress, silent
+from kdcal_core.statistics import Dependence, only, units
 from kdcal_core.store import storable
 from kdcal_core.text import counted, listed
 
@@ -438,6 +439,8 @@ class FitRows:
     X : (n, d) DataFrame
     X_partition, y_partition : (m, d) DataFrame and (m,) int array, or None
         Rows on which the partition is found, if given.
+    dependence : Dependence, optional
+        Of the calibration rows.
     report : callable
         Called with the share done in [0, 1] and a sentence; may raise to cancel.
     """
@@ -448,6 +451,7 @@ class FitRows:
     X: pd.DataFrame
     X_partition: pd.DataFrame | None
     y_partition: IntArray | None
+    dependence: Dependence | None = None
     report: Progress = silent
 
     def take(self, which: NDArray[Any]) -> FitRows:
@@ -458,7 +462,14 @@ class FitRows:
             y=self.y[which],
             weight=self.weight[which],
             X=self.X.iloc[which],
+            dependence=only(self.dependence, which),
         )
+
+    def folds(self, most: int, seed: int) -> IntArray:
+        """Fold of each row; clusters and times stay whole where there are several."""
+        several = len(units(self.weight, self.dependence)) > 1
+        together = self.dependence if several else None
+        return random_folds(len(self.y), most, seed, together, fewer=True)
 
 
 @dataclass(frozen=True, eq=False)

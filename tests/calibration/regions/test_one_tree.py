@@ -9,7 +9,7 @@ from sklearn.metrics import log_loss
 from kdcal_core.calibration.regions import HeterogeneousCalibrator
 from kdcal_core.calibration.regions.one_tree import FOLDS, held_out_losses
 from kdcal_core.calibration.regions.region_layers import FitRows
-from kdcal_core.data.splits import stratified_folds
+from kdcal_core.data.splits import random_folds
 from kdcal_core.partition.tree import Gini, bin_inputs, grow_tree
 
 
@@ -27,7 +27,7 @@ def test_losses_are_those_of_logistic_regressions_fitted_on_the_other_folds():
     settings = HeterogeneousCalibrator("tree", pooling=False)
     tree = grow_tree(bin_inputs(_frame(X)), Gini(y), max_depth=2, min_rows=100)
     found = held_out_losses(settings, fitting, tree)
-    fold = stratified_folds(y, FOLDS, 0)
+    fold = random_folds(len(y), FOLDS, 0)
     score = np.log(proba[:, 1] / proba[:, 0])[:, None]
     inside = tree.paths[tree.apply(_frame(X))]
     for node in range(tree.n_nodes):
