@@ -280,7 +280,7 @@ def _stages(
     from kdcal_core.partition.tree import grow_tree
 
     proba = rows.proba
-    least = min_rows_of(settings.min_rows, len(rows.y), _AS_DEEP)
+    least = min_rows_of(settings.min_rows, len(rows.y), _AS_DEEP, rows.effect)
     depth, rate = 0, 1.0  # one map for all rows comes first, with a full step
     while True:
         scores = Scores(proba, rows.y, rows.weight)

@@ -69,7 +69,7 @@ def fit_forest(settings: Any, rows: FitRows) -> PartitionFit:
     criterion = Gini(class_target(labels, scores.n_classes), weight)
 
     def layer(number: int) -> tuple[Layer, Tally]:
-        tree = _tree(settings, grown_on, criterion, len(inputs), number)
+        tree = _tree(settings, grown_on, criterion, rows, number)
         leaf, hierarchy = tree.apply(inputs), hierarchy_of(tree)
         fit = fit_maps(settings.calibrator, scores, leaf, hierarchy, pooling=settings.pooling)
         return Layer(tree, fit.maps), tally(fit, scores, leaf, tree.n_leaves)
@@ -113,14 +113,14 @@ def averaged_in_blocks(layers: tuple[Layer, ...], proba: FloatArray, X: Any) -> 
 
 
 def _tree(
-    settings: Any, grown_on: BinnedInputs, criterion: Gini, n_fitted: int, number: int
+    settings: Any, grown_on: BinnedInputs, criterion: Gini, fitted: FitRows, number: int
 ) -> Any:
     """One tree on a bootstrap sample, with half of the columns drawn for each split."""
     from kdcal_core.partition.tree import grow_tree
 
     rng = np.random.default_rng([settings.random_state, number])
-    n = len(grown_on)
-    least = min_rows_of(settings.min_rows, n_fitted, settings.depth)
+    n, n_fitted = len(grown_on), len(fitted.y)
+    least = min_rows_of(settings.min_rows, n_fitted, settings.depth, fitted.effect)
     return grow_tree(
         grown_on,
         criterion,

@@ -435,7 +435,7 @@ class FitRows:
     proba : (n, K) array
     y : (n,) int array
     weight : (n,) array
-        Weights with mean one.
+        Weights with mean one, or less for dependent rows.
     X : (n, d) DataFrame
     X_partition, y_partition : (m, d) DataFrame and (m,) int array, or None
         Rows on which the partition is found, if given.
@@ -464,6 +464,11 @@ class FitRows:
             X=self.X.iloc[which],
             dependence=only(self.dependence, which),
         )
+
+    @property
+    def effect(self) -> float:
+        """How many times fewer rows these count for, because they depend on one another."""
+        return len(self.y) / float(self.weight.sum())
 
     def folds(self, most: int, seed: int) -> IntArray:
         """Fold of each row; clusters and times stay whole where there are several."""

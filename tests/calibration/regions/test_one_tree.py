@@ -11,6 +11,7 @@ from kdcal_core.calibration.regions.one_tree import FOLDS, held_out_losses
 from kdcal_core.calibration.regions.region_layers import FitRows
 from kdcal_core.data.splits import random_folds
 from kdcal_core.partition.tree import Gini, bin_inputs, grow_tree
+from kdcal_core.statistics import Dependence, RowDesign
 
 
 def rows(n=2000, seed=0, effect=3.0):
@@ -79,3 +80,23 @@ def _frame(X):
     import pandas as pd
 
     return pd.DataFrame(X, columns=[f"column {i + 1}" for i in range(X.shape[1])])
+
+
+@pytest.mark.parametrize("partition", ["tree", "forest", "boosted"])
+def test_rows_of_a_cluster_count_as_far_as_they_say_something_new(partition):
+    """Taken for independent, 20 nearly equal rows of each cluster would be learnt by heart."""
+    proba, y, X = rows(60, 1, effect=0.0)
+    many = np.repeat(np.arange(60), 20)
+    near = X[many] + 0.05 * np.random.default_rng(2).normal(size=(1200, 4))
+    design = RowDesign(None, Dependence.of("cluster", many))
+    new, _, inputs = rows(200, 3)
+    one, together, apart = (
+        HeterogeneousCalibrator(partition).fit(*given).predict_proba(new, _frame(inputs))
+        for given in (
+            (proba, y, _frame(X)),
+            (proba[many], y[many], _frame(near), design),
+            (proba[many], y[many], _frame(near)),
+        )
+    )
+    assert np.abs(together - one).mean() < 0.02
+    assert np.abs(apart - one).mean() > 0.05
