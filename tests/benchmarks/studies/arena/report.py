@@ -19,8 +19,9 @@ _HEAD = """# Arena: every calibrator of scores, and probmetrics'
 share of the model's log loss or Brier score that a method removes on rows that it was not fitted
 on (1 is all, below 0 is harm). Cells are table x model x calibration rows x draw; a table's cells
 count alike, and tables count alike. The win rate is the share of other methods that a method
-beats on the same cell, ties half. Intervals (95%) resample tables. "The worst" is the table with
-the smallest mean improvement in log loss. Seconds are the median of a fit on one core."""
+beats on the same cell, ties half. Intervals (95%) resample tables; of three tables they are the
+range. "The worst" is the table with the smallest mean improvement in log loss. Seconds are the
+median of a fit on one core."""
 
 
 def write(rows: pd.DataFrame, out: Path) -> None:
