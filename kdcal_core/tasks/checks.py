@@ -31,7 +31,7 @@ from kdcal_core.review import (
     review_data,
 )
 from kdcal_core.review.review import input_columns
-from kdcal_core.tasks.decorators import BOTH_SETS, Sets, require_scored, review_task
+from kdcal_core.tasks.decorators import BOTH_SETS, FITTED, Sets, require_scored, review_task
 from kdcal_core.tasks.set_measures import tables_of
 from kdcal_core.tasks.spaces import regression_space, space_names
 
@@ -43,6 +43,7 @@ def _edition() -> str:
             "regions of both halves and parts that are missed, copies with another number, "
             "splits of dependent rows, no errors of a stated risk, many rows as their summary, "
             "sums over groups of rows",
+            FITTED,
             *CHECKS,
         )
     )

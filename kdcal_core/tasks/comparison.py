@@ -14,7 +14,7 @@ from kdcal_core.jobs.executors import chosen_executor
 from kdcal_core.progress import part_of
 from kdcal_core.review import PARTS, Review, review_data
 from kdcal_core.review.review import input_columns
-from kdcal_core.tasks.decorators import Sets, require_classification, review_task
+from kdcal_core.tasks.decorators import FITTED, Sets, require_classification, review_task
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _settled(review: Review, settings: ComparisonSettings) -> ComparisonSettings
     default=lambda review: ComparisonSettings(default_calibrators(review), event=review.event),
     ranges={"folds": (2.0, 20.0), "seed": (0.0, 2.0**31), "n_boot": (100.0, 10_000.0)},
     settle=_settled,
-    edition=lambda: " ".join(("with parts", *(one.key for one in compared_measures()))),
+    edition=lambda: " ".join((FITTED, "with parts", *(one.key for one in compared_measures()))),
 )
 def compare_calibrators(sets: Sets, settings: ComparisonSettings) -> ComparisonRun:
     """Fit and judge every calibrator.

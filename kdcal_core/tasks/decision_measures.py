@@ -22,7 +22,7 @@ from kdcal_core.diagnostics.summaries import summary_decisions
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import held_out_answers, methods_of
 from kdcal_core.review import PARTS, Decision, Which, review_data
-from kdcal_core.tasks.decorators import SUMMED, Sets, require_scored, review_task, the_set
+from kdcal_core.tasks.decorators import FITTED, SUMMED, Sets, require_scored, review_task, the_set
 
 
 @review_task("Decisions: counting rows by threshold", reads=the_set, edition=SUMMED)
@@ -71,7 +71,7 @@ class RepairedDecisions:
     lambda arguments: f"Decisions: fitting {CALIBRATORS[arguments['method']].label}",
     reads=PARTS,
     needs=require_scored,
-    edition="rows together",
+    edition=f"rows together, {FITTED}",
 )
 def repaired_decisions(sets: Sets, *, which: Which, event: int, method: str) -> RepairedDecisions:
     """Decisions by a calibrator that is fitted on the calibration set, or cross-fitted on it."""
@@ -128,7 +128,7 @@ class RepairedGroups:
     lambda arguments: f"Groups: fitting {CALIBRATORS[arguments['method']].label}",
     reads=PARTS,
     needs=require_scored,
-    edition="with every column",
+    edition=f"with every column, {FITTED}",
 )
 def repaired_groups(
     sets: Sets, *, which: Which, event: int | None, columns: Sequence[str], method: str

@@ -144,6 +144,9 @@ class Sets:
 SUMMED = "rows together, and many as their summary"
 """The edition of tasks that take `Sets.summary` where there is one."""
 
+FITTED = "folds whatever the class, whole clusters"
+"""The edition of tasks that fit calibrators."""
+
 BOTH_SETS: tuple[Part, ...] = ("calibration", "evaluation")
 ALL_ROWS: tuple[Part, ...] = ("model", "calibration", "evaluation", "training")
 

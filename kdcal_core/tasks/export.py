@@ -34,7 +34,7 @@ from kdcal_core.progress import part_of
 from kdcal_core.review import Part, Review, ReviewData, review_data
 from kdcal_core.review.review import input_columns
 from kdcal_core.tasks.comparison import usable_calibrators
-from kdcal_core.tasks.decorators import Sets, require_classification, review_task
+from kdcal_core.tasks.decorators import FITTED, Sets, require_classification, review_task
 from kdcal_core.tasks.export_fit import READS, AsFitted, Fitted, Wanted, fit_and_judge
 from kdcal_core.text import in_sentence, listed
 
@@ -316,7 +316,7 @@ def _names(review: Review) -> dict[str, Any]:
     ranges={"folds": (2.0, 20.0), "seed": (0.0, 2.0**31), "prior": (0.0, 1.0)},
     settle=_settled,
     covers=_names,
-    edition="typed notes, map of the event",
+    edition=f"typed notes, map of the event, {FITTED}",
 )
 def export_calibrator(sets: Sets, settings: ExportSettings) -> ExportRun:
     """Fit a calibrator, judge it, and write its file.

@@ -30,7 +30,7 @@ from kdcal_core.review import (
     left_out_words,
     review_data,
 )
-from kdcal_core.tasks.decorators import ALL_ROWS, Sets, require_classification, review_task
+from kdcal_core.tasks.decorators import ALL_ROWS, FITTED, Sets, require_classification, review_task
 
 ONE_MAP = "one_map"
 """One Platt map for all rows, that is, calibration without regions."""
@@ -260,7 +260,7 @@ def _settled(review: Review, settings: RegionsSettings) -> RegionsSettings:
         "seed": (0.0, 2.0**31),
     },
     settle=_settled,
-    edition="a second model",
+    edition=f"a second model, {FITTED}",
 )
 def calibrate_regions(sets: Sets, settings: RegionsSettings) -> RegionsRun:
     """Calibrate a review region by region: fit and judge every method.

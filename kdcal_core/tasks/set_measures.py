@@ -68,6 +68,7 @@ from kdcal_core.review.review import WHICH, input_columns
 from kdcal_core.statistics import GroupSums
 from kdcal_core.tasks.decorators import (
     BOTH_SETS,
+    FITTED,
     SUMMED,
     Sets,
     review_task,
@@ -149,7 +150,7 @@ def set_overview(sets: Sets, *, which: Which, event: int | None = None) -> SetOv
     scored = sets.read(which)
     sets.progress(0.1, "Counting")
     tables = confusion(scored.proba, scored.y, len(scored.classes), sample_weight=scored.design)
-    scores = score_histogram(scored.proba, scored.y, kind="confidence", sample_weight=scored.weight)
+    scores = score_histogram(scored.proba, scored.y, kind="confidence", sample_weight=scored.design)
     sets.progress(0.3, "Drawing up the reliability diagram")
     overall = overall_reliability(scored, event)
     sets.progress(0.6, "Measuring, with intervals")
@@ -391,6 +392,7 @@ class ClassMethod:
 @review_task(
     lambda arguments: f"Confidence by class: fitting {CALIBRATORS[arguments['key']].label}",
     reads=the_set,
+    edition=FITTED,
 )
 def class_method(
     sets: Sets,
@@ -440,7 +442,7 @@ def class_method(
 @review_task(
     "Confidence by class: comparing the methods",
     reads=lambda arguments: BOTH_SETS if arguments["with_evaluation"] else ("calibration",),
-    edition="rows together",
+    edition=f"rows together, {FITTED}",
 )
 def method_losses(sets: Sets, *, methods: Sequence[str], with_evaluation: bool) -> Losses:
     """Losses by class of methods fitted on the calibration set."""
@@ -482,7 +484,7 @@ def fitted(calibrator: Calibrator, scored: ScoredSet) -> Calibrator:
     # the page shows the fitted calibrator's notes, which say the same as the warnings
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)
-        return calibrator.fit(scored.proba, scored.y, sample_weight=scored.weight)
+        return calibrator.fit(scored.proba, scored.y, sample_weight=scored.design)
 
 
 @dataclass(frozen=True)
