@@ -16,12 +16,21 @@ from kdcal_core.data import FloatArray, check_proba
 from kdcal_core.diagnostics.auc import Pairing
 from kdcal_core.diagnostics.estimate import Estimate, share_estimate
 from kdcal_core.diagnostics.reliability import FineCells, fine_cells, isotonic_values
+from kdcal_core.diagnostics.split_noise import (
+    LikelyTruth,
+    expected_miscalibration,
+    interval_draws,
+    split_intervals,
+)
 from kdcal_core.diagnostics.targets import (
     Target,
+    bin_table,
     check_choice,
     check_level,
     checked,
     confidence_target,
+    edges_for,
+    overall_effect,
     targets,
 )
 from kdcal_core.errors import InputError
@@ -41,6 +50,7 @@ from kdcal_core.statistics import (
 
 _CLIPPED = "probabilities clipped at 1e-12"
 
+LIKELY_BINS = 10
 ONE_CLASS = "not defined: only one true class"
 FOUR_ROWS = "normal, four rows at the ends of the range added"
 TWO_AND_TWO = "normal, two hits and two misses added"
@@ -397,9 +407,6 @@ def _mean(
     return quantity.estimate(value, (low, high), len(values), level, interval)
 
 
-NULL_DRAWS = 50
-
-
 def brier_decomposition(
     proba: Any,
     y: Any,
@@ -423,13 +430,24 @@ def brier_decomposition(
         "top-label": whether the predicted class is right (Salamon et al., Eq. 15). "vector": all
         probabilities; the Brier score is the sum over the classes, each split separately.
     seed : int
-        Seed of the 50 draws behind the miscalibration's ``expected``.
+        Seed of the draws behind the intervals and the miscalibration's ``expected``.
 
     Returns
     -------
     tuple of three Estimate
-        With normal intervals of the rows' differences. The isotonic curve is held fixed: it
-        minimises its own score, so its error is of second order.
+        Miscalibration and discrimination are too large by what the isotonic curve fits of the
+        rows' noise; their intervals allow for it (Notes). That of uncertainty is normal.
+
+    Notes
+    -----
+    The intervals invert a test, as those of :func:`kdcal_core.diagnostics.calibration_error`: they
+    hold the true parts for which the observed one is no outlier. Outcomes are drawn from the
+    scores, and from a truth that the rows support, and the curve is fitted anew on each draw
+    (:func:`kdcal_core.diagnostics.split_noise.split_intervals`). If noise raises a value above all
+    that the rows support, the interval ends at the value. tests/benchmarks/RESULTS_coverage.md
+    lists the measured coverage: 93.5 to 99.0% (miscalibration) and 94.8 to 97.0% (discrimination).
+    With the curve held fixed instead, an interval of a calibrated model's miscalibration never
+    contained its true value, 0.
 
     Examples
     --------
@@ -498,30 +516,46 @@ def _decompose(
 ) -> tuple[Estimate, Estimate, Estimate]:
     check_level(level)
     rng = np.random.default_rng(seed)
-    n = len(found[0].score)
-    parts = np.zeros((3, n))
-    for target in found:
-        parts += split_rows(target)
-    floor = sum(expected_miscalibration(fine_cells(t), rng) for t in found)
-    weight = found[0].weight
+    n, weight = len(found[0].score), found[0].weight
     dependence = found[0].dependence
+    parts, likely = np.zeros((3, n)), np.zeros((2, n))
+    cells = [fine_cells(target) for target in found]
+    floor = sum(expected_miscalibration(one, rng) for one in cells)
+    draws, truths = interval_draws(len(found)), []
+    for target, one in zip(found, cells, strict=True):
+        parts += split_rows(target)
+        table = bin_table(target, edges_for(target, LIKELY_BINS, "quantile"))
+        truths.append(LikelyTruth.of(one, table, draws, rng, overall_effect(target)))
+        best = np.square(truths[-1].at(target.score) - target.hit)
+        base = np.square(float(weight @ target.hit / weight.sum()) - target.hit)
+        likely += np.square(target.score - target.hit) - best, base - best
     means = [mean_interval(values, weight, level, dependence=dependence) for values in parts]
-    return split_of(means, n, level, of, floor)
+    fixed = [mean_interval(values, weight, level, dependence=dependence) for values in likely]
+    halves = (fixed[0][2] - fixed[0][0], fixed[1][2] - fixed[1][0])
+    ends = split_intervals(truths, halves, level, rng)
+    return split_of([one[0] for one in means], [*ends, means[2][1:]], n, level, of, floor, draws)
 
 
 def split_of(
-    means: Sequence[tuple[float, float, float]], n: int, level: float, of: str, floor: float
+    values: Sequence[float],
+    ends: Sequence[tuple[float, float]],
+    n: int,
+    level: float,
+    of: str,
+    floor: float,
+    draws: int,
 ) -> tuple[Estimate, Estimate, Estimate]:
-    """:func:`brier_decomposition` from the three means with their intervals."""
+    """:func:`brier_decomposition` from the three values and the ends of their intervals."""
     noun = "top-label Brier score" if of == "top-label" else "full-vector Brier score"
-    said: tuple[tuple[str, bool | None, float | None], ...] = (
-        ("Miscalibration", True, floor),
-        ("Discrimination", False, None),
-        ("Uncertainty", None, None),
+    inverted = f"test inversion, {draws} draws"
+    said: tuple[tuple[str, bool | None, float | None, str], ...] = (
+        ("Miscalibration", True, floor, inverted),
+        ("Discrimination", False, None, inverted),
+        ("Uncertainty", None, None, "normal"),
     )
     miscalibration, discrimination, uncertainty = (
-        _part(mean, n, level, label, noun, lower, expected)
-        for mean, (label, lower, expected) in zip(means, said, strict=True)
+        _part((value, *end), n, level, label, noun, lower, expected, interval)
+        for value, end, (label, lower, expected, interval) in zip(values, ends, said, strict=True)
     )
     return miscalibration, discrimination, uncertainty
 
@@ -534,6 +568,7 @@ def _part(
     noun: str,
     lower_is_better: bool | None,
     expected: float | None,
+    interval: str,
 ) -> Estimate:
     value, low, high = found
     value = max(value, 0.0)  # below 0 only by a rounding error
@@ -545,7 +580,7 @@ def _part(
         high=max(min(high, 2.0), value),
         n=n,
         level=level,
-        interval="normal, isotonic curve held fixed",
+        interval=interval,
         expected=expected,
         lower_is_better=lower_is_better,
     )
@@ -567,19 +602,6 @@ def split_rows(target: Target) -> FloatArray:
     parts = np.empty((3, len(score)))
     parts[:, order] = np.square(score - hit) - best, base - best, base
     return parts
-
-
-def expected_miscalibration(cells: FineCells, rng: np.random.Generator) -> float:
-    """Mean MCB if every score is the true probability; isotonic regression fits noise too."""
-    n = np.maximum(np.rint(cells.weight**2 / cells.weight_sq), 1.0)
-    chance = np.clip(cells.score, 0.0, 1.0)
-    total = 0.0
-    for hits in rng.binomial(n.astype(np.int64), chance, size=(NULL_DRAWS, len(n))):
-        drawn = FineCells(cells.score, cells.weight, cells.weight_sq, hits / n * cells.weight)
-        rate = hits / n
-        excess = np.square(chance - rate) - np.square(isotonic_values(drawn) - rate)
-        total += float(cells.weight @ excess / cells.weight.sum())
-    return total / NULL_DRAWS
 
 
 def hellinger_distances(p: Any, q: Any) -> FloatArray:

@@ -136,6 +136,27 @@ def test_miscalibration_knows_what_chance_gives():
     assert confidence_brier_decomposition(said, hit) == brier_decomposition(sharp, y)
 
 
+@pytest.mark.parametrize("slope", [1.0, 2.0])
+@pytest.mark.parametrize("of", ["vector", "top-label"])
+def test_intervals_of_the_split_allow_for_what_the_curve_fits_of_noise(of, slope):
+    def parts(odds):
+        true, said = (1 / (1 + np.exp(-one)) for one in (odds, slope * odds))
+        if of == "top-label":
+            true, said = np.where(odds > 0, true, 1 - true), np.maximum(said, 1 - said)
+        twice = 2 if of == "vector" else 1
+        return twice * np.mean((true - said) ** 2), twice * np.var(true)
+
+    rng = np.random.default_rng(8)
+    truth, covered = parts(1.5 * rng.normal(size=200_000)), np.zeros(2)
+    for _ in range(100):
+        odds = 1.5 * rng.normal(size=300)
+        y = (rng.random(300) < 1 / (1 + np.exp(-odds))).astype(int)
+        said = 1 / (1 + np.exp(-slope * odds))
+        found = brier_decomposition(np.column_stack([1 - said, said]), y, of=of)[:2]
+        covered += [one.low <= t <= one.high for one, t in zip(found, truth, strict=True)]
+    assert covered.min() >= 89  # with the curve held fixed 0 of a right model's
+
+
 def test_mean_confidence_over_all_and_over_errors():
     proba = [[0.9, 0.1], [0.3, 0.7], [0.6, 0.4]]
     assert mean_max_confidence(proba, [0, 0, 0]).value == pytest.approx(2.2 / 3)

@@ -40,6 +40,7 @@ from kdcal_core.diagnostics.scores import (
     CONFIDENCE_ON_ERRORS,
     FOUR_ROWS,
     GAP,
+    LIKELY_BINS,
     LOG_LOSS,
     ONE_CLASS,
     OWN_VARIANCE,
@@ -49,10 +50,15 @@ from kdcal_core.diagnostics.scores import (
     Quantity,
     accuracy_of,
     auroc_of,
-    expected_miscalibration,
     split_of,
 )
 from kdcal_core.diagnostics.smooth_error import DIRECTION_BINS, FINE, smooth_error_of
+from kdcal_core.diagnostics.split_noise import (
+    LikelyTruth,
+    expected_miscalibration,
+    interval_draws,
+    split_intervals,
+)
 from kdcal_core.diagnostics.summaries.class_summary import BLOCK_BINS, ClassSummary
 from kdcal_core.diagnostics.summaries.score_cells import ScoreCells
 from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells
@@ -515,31 +521,35 @@ def _split(
     cells = _targets(summary, "confidence" if of == "top-label" else "class")
     rng = np.random.default_rng(seed)
     n = summary.n
+    values: list[float] = [0.0, 0.0, 0.0]
     parts: list[list[tuple[FloatArray, FloatArray]]] = [[], [], []]
-    floor = 0.0
-    for one in cells:
-        fine = one.fine()
-        best, rate = isotonic_values(fine), float(one.hits.sum()) / n
-        stated, fitted, base = (
+    fine = [one.fine() for one in cells]
+    floor = sum(expected_miscalibration(fewer_cells(one), rng) for one in fine)
+    draws, truths = interval_draws(len(cells)), []
+    for one, every in zip(cells, fine, strict=True):
+        table = one.table(LIKELY_BINS, "quantile")
+        truths.append(LikelyTruth.of(fewer_cells(every), table, draws, rng))
+        rate = np.full(len(one.score), float(one.hits.sum()) / n)
+        stated, fitted, likely, base = (
             (np.square(1.0 - said), np.square(said))
-            for said in (one.score, best, np.full(len(best), rate))
+            for said in (one.score, isotonic_values(every), truths[-1].at(one.score), rate)
         )
-        parts[0].append((stated[0] - fitted[0], stated[1] - fitted[1]))
-        parts[1].append((base[0] - fitted[0], base[1] - fitted[1]))
+        parts[0].append((stated[0] - likely[0], stated[1] - likely[1]))
+        parts[1].append((base[0] - likely[0], base[1] - likely[1]))
         parts[2].append(base)
-        floor += expected_miscalibration(fewer_cells(fine), rng)
-    means = []
-    for part in parts:
-        mean = sum(
-            float(one.hits @ hit + one.misses @ miss) / n
-            for one, (hit, miss) in zip(cells, part, strict=True)
-        )
-        if n < 2:
-            means.append((mean, -np.inf, np.inf))
-            continue
-        half = normal_quantile(level) * (joint_variance(summary, cells, part) / (n - 1.0)) ** 0.5
-        means.append((mean, mean - half, mean + half))
-    return split_of(means, n, level, of, floor)
+        scores = [
+            float(one.hits @ hit + one.misses @ miss) / n for hit, miss in (stated, fitted, base)
+        ]
+        values[0] += scores[0] - scores[1]
+        values[1] += scores[2] - scores[1]
+        values[2] += scores[2]
+    halves = [np.inf, np.inf, np.inf]
+    if n > 1:
+        variances = [joint_variance(summary, cells, part) / (n - 1.0) for part in parts]
+        halves = [normal_quantile(level) * one**0.5 for one in variances]
+    ends = split_intervals(truths, (halves[0], halves[1]), level, rng)
+    ends.append((values[2] - halves[2], values[2] + halves[2]))
+    return split_of(values, ends, n, level, of, floor, draws)
 
 
 def joint_variance(
