@@ -78,6 +78,19 @@ def test_weights_widen_the_bands_and_move_the_counts():
     assert wide.difference[49] == pytest.approx(share - 0.5)
 
 
+@pytest.mark.parametrize("n", [100, 1_000])
+def test_the_band_of_unequal_weights_holds_all_levels_at_once(n):
+    rng = np.random.default_rng(n)
+    weight = np.where(rng.random(n) < 0.1, 10.0, 1.0)
+    drawn = (ecdf_difference(rng.random(n), sample_weight=weight) for _ in range(1_000))
+    left = np.mean([np.any(one.outside) for one in drawn])
+    assert 0.03 <= left <= 0.068  # the band of Kish's number of equal rows: 0.1 with 100 rows
+    found = quantile_reliability(rng.random(n), sample_weight=weight)
+    same = ecdf_difference(rng.random(n), sample_weight=weight[::-1])
+    np.testing.assert_allclose(found.band_high - found.levels, same.high)
+    assert np.all((found.band_low >= 0.0) & (found.band_high <= 1.0))
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.lists(unit, min_size=1, max_size=15).map(np.array))
 def test_wasserstein_is_the_area_between_the_curves(u):
