@@ -246,6 +246,7 @@ from kdcal_core.diagnostics.smooth_error import (
     confidence_smooth_calibration_error,
     smooth_calibration_error,
 )
+from kdcal_core.diagnostics.spiegelhalter import Spiegelhalter, spiegelhalter_test
 from kdcal_core.diagnostics.targets import Kind, Norm, Strategy
 
 __all__ = [
@@ -310,6 +311,7 @@ __all__ = [
     "ScoreSpread",
     "SequentialCalibration",
     "ShiftTest",
+    "Spiegelhalter",
     "Strategy",
     "Surest",
     "UniformityTest",
@@ -448,6 +450,7 @@ __all__ = [
     "sequential_calibration",
     "sequential_uniformity",
     "smooth_calibration_error",
+    "spiegelhalter_test",
     "squared_errors",
     "standardised_bias",
     "start_watch",
