@@ -23,8 +23,9 @@ curve is fitted on them, so even a calibrated model shows a little). **Up** stan
 discrimination: how much its probabilities, once corrected, tell more than the class shares.
 
 On a **dashed line** the Brier score is the same: it falls towards the upper left. A calibrator that
-only moves a mark to the left corrects calibration. One that moves it **up** knows something that
-the model does not, for example from the columns: a better model, not a better calibration.
+only moves a mark to the left corrects calibration. One that reads the columns and moves it **up**
+beyond chance knows something that the model does not: a better model, not a better calibration. One
+that reads only probabilities can move it up too, where those of other classes say more.
 
 Brier = miscalibration - discrimination + uncertainty, exactly, summed over the classes (CORP,
 [Dimitriadis, Gneiting and Jordan 2021](https://doi.org/10.1073/pnas.2016191118)).
@@ -63,7 +64,11 @@ def split_table(found: Comparison, order: Sequence[str]) -> pd.DataFrame:
 
 
 def split_words(found: Comparison, order: Sequence[str]) -> str:
-    """What the best method corrects, and whether a method discriminates better than the model."""
+    """What the best method corrects, and whether it discriminates better than the model.
+
+    Only of a method that reads more than probabilities, and beyond chance, is a gain of
+    discrimination called a better model.
+    """
     model = found.method(found.reference).split
     best = min(order, key=lambda key: found.method(key).split.score)
     split = found.method(best).split
@@ -73,14 +78,17 @@ def split_words(found: Comparison, order: Sequence[str]) -> str:
         return f"{said}, and no method has a smaller score."
     said += f"; {method_name(found, best)} has {_number(split.miscalibration)}"
     gained = split.discrimination - model.discrimination
-    if gained > _SAME * model.miscalibration:
-        return (
-            f"{said} and discriminates better by {_number(gained)}: that part is a better model, "
-            "not a better calibration."
-        )
-    if gained < -_SAME * model.miscalibration:
+    if abs(gained) <= _SAME * model.miscalibration:
+        return f"{said} and discriminates as the model does."
+    low, high = found.method(best).discriminates or (-np.inf, np.inf)
+    if low <= 0.0 <= high:
+        return f"{said}, and its discrimination cannot be told apart from the model's."
+    if gained < 0.0:
         return f"{said}, and discriminates less by {_number(-gained)}."
-    return f"{said} and discriminates as the model does."
+    said += f" and discriminates better by {_number(gained)} ({_number(low)} to {_number(high)})"
+    if found.method(best).reads_inputs:
+        return f"{said}: that part is a better model, not a better calibration."
+    return f"{said}, from the model's probabilities alone."
 
 
 def _number(value: float) -> str:

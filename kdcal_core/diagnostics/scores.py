@@ -486,10 +486,19 @@ def brier_split(proba: Any, y: Any, *, sample_weight: Any = None) -> BrierSplit:
     >>> brier_split([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]], [0, 0, 1, 0]).score
     0.25
     """
+    weight = checked(proba, y, sample_weight)[2]
+    return split_of_parts(brier_parts(proba, y, sample_weight), weight)
+
+
+def brier_parts(proba: Any, y: Any, sample_weight: Any = None) -> FloatArray:
+    """Each row's part of miscalibration, discrimination and uncertainty, all classes, (3, n)."""
     found = targets(proba, y, sample_weight, "class")
-    weight = found[0].weight / found[0].weight.sum()
-    total = sum(split_rows(target) @ weight for target in found)
-    return BrierSplit(*(float(max(one, 0.0)) for one in total))
+    return np.asarray(sum(split_rows(target) for target in found))
+
+
+def split_of_parts(parts: FloatArray, weight: FloatArray) -> BrierSplit:
+    """:func:`brier_split` from the rows' parts (3, n) and their weights."""
+    return BrierSplit(*(float(max(one, 0.0)) for one in parts @ (weight / weight.sum())))
 
 
 def confidence_brier_decomposition(

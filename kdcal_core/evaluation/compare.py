@@ -19,7 +19,7 @@ from kdcal_core.data import FloatArray, ScoredSet, at_most, check_weight
 from kdcal_core.data.foreign_rows import extent, on_spheres
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.reliability import Reliability, confidence_reliability
-from kdcal_core.diagnostics.scores import BrierSplit, brier_split
+from kdcal_core.diagnostics.scores import BrierSplit, brier_parts, split_of_parts
 from kdcal_core.diagnostics.targets import check_level, check_seed, class_shares
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation.held_out import Judge, held_out_answers
@@ -43,6 +43,7 @@ from kdcal_core.evaluation.paired import (
 )
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import ReviewData
+from kdcal_core.statistics import mean_interval
 
 Against = Literal["model", "best"]
 
@@ -68,6 +69,12 @@ class MethodScores:
         The full-vector Brier score on the judged rows, in its parts.
     notes : tuple of str
         Notes on the fit on the whole calibration set.
+    reads_inputs : bool
+        Whether it reads more than the model's probabilities.
+    discriminates : tuple of float or None
+        Interval of its discrimination less the model's, paired by row; None for the model, and on
+        fewer than 20 rows. Both curves of :class:`BrierSplit` fit noise of the same rows, which
+        their difference leaves out.
     """
 
     key: str
@@ -80,6 +87,8 @@ class MethodScores:
     reliability: Reliability
     split: BrierSplit
     notes: tuple[str, ...] = ()
+    reads_inputs: bool = False
+    discriminates: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -416,8 +425,9 @@ def compare(
     )
     shared = _shared(review, notes)
     notes += _readings(scored, judged, distant)
+    parts = [brier_parts(one.proba, judged.y, judged.weight) for one in judged.found]
     methods_scored = tuple(
-        _method_scores(at, one, fits[at], judged, scored, level, seed)
+        _method_scores(at, one, fits[at], judged, scored, parts, level, seed)
         for at, one in enumerate(left)
     )
     speed = [one for one in compared_measures() if one.group == "speed"]
@@ -518,6 +528,7 @@ def _method_scores(
     fits: Sequence[Answer],
     judged: Judged,
     scored: Sequence[Scored],
+    parts: Sequence[FloatArray],
     level: float,
     seed: int,
 ) -> MethodScores:
@@ -556,9 +567,22 @@ def _method_scores(
             sample_weight=stated.design,
             seed=seed,
         ),
-        split=brier_split(judged.found[at].proba, judged.y, sample_weight=judged.weight),
+        split=split_of_parts(parts[at], judged.weight),
         notes=last.notes,
+        reads_inputs=method.calibrator.needs_inputs,
+        discriminates=_discriminates(parts[at], parts[0], judged, level) if at else None,
     )
+
+
+def _discriminates(
+    parts: FloatArray, of_model: FloatArray, judged: Judged, level: float
+) -> tuple[float, float] | None:
+    if len(judged.y) < LEAST_ROWS:
+        return None
+    gained = parts[1] - of_model[1]
+    dependence = judged.dependence
+    _, low, high = mean_interval(gained, judged.weight, level, student=True, dependence=dependence)
+    return low, high
 
 
 def _best(measure: Measure, values: Sequence[float]) -> int:

@@ -248,10 +248,21 @@ def test_words_tell_calibration_from_knowledge(over: Comparison, right: Comparis
     informed = dataclasses.replace(
         over.methods[1].split, discrimination=over.methods[0].split.discrimination + 0.05
     )
-    better = dataclasses.replace(over.methods[1], split=informed)
-    found = dataclasses.replace(over, methods=(over.methods[0], better))
-    assert "a better model, not a better calibration" in split_words(
-        found, [one.key for one in found.methods]
-    )
+
+    def words(**given) -> str:
+        better = dataclasses.replace(over.methods[1], split=informed, **given)
+        found = dataclasses.replace(over, methods=(over.methods[0], better))
+        return split_words(found, [one.key for one in found.methods])
+
+    claim = "a better model, not a better calibration"
+    beyond, chance = (0.02, 0.08), (-0.01, 0.11)
+    assert claim in words(reads_inputs=True, discriminates=beyond)
+    assert "better by 0.0500 (0.0200 to 0.0800)" in words(reads_inputs=True, discriminates=beyond)
+    assert claim not in words(discriminates=beyond)
+    assert "from the model's probabilities alone" in words(discriminates=beyond)
+    for unclear in (chance, None):
+        said = words(reads_inputs=True, discriminates=unclear)
+        assert claim not in said
+        assert "cannot be told apart from the model's" in said
     alone = dataclasses.replace(right, methods=right.methods[:1])
     assert "no method has a smaller score" in split_words(alone, [right.reference])
