@@ -316,7 +316,7 @@ def _names(review: Review) -> dict[str, Any]:
     ranges={"folds": (2.0, 20.0), "seed": (0.0, 2.0**31), "prior": (0.0, 1.0)},
     settle=_settled,
     covers=_names,
-    edition=f"typed notes, map of the event, {FITTED}",
+    edition=f"typed notes, map of the event, temperature of half a nat, {FITTED}",
 )
 def export_calibrator(sets: Sets, settings: ExportSettings) -> ExportRun:
     """Fit a calibrator, judge it, and write its file.

@@ -225,7 +225,7 @@ def _needs_codes(review: Review) -> None:
     "Fitting the kernel density version",
     reads=ALL_ROWS,
     needs=_needs_codes,
-    edition="calibrator, no class ruled out, facts and distance in the record",
+    edition="calibrator, no class ruled out, facts and distance, temperature of half a nat",
 )
 def fit_graph(sets: Sets, settings: GraphSettings) -> GraphRun:
     """Fit the graph of a review.

@@ -367,7 +367,7 @@ _TEST_SEED = 1_000_003  # test rows are drawn with another seed than the fit row
 @task(
     lambda arguments: f"Simulating {SIMULATIONS[arguments['settings'].simulation].title}",
     settle=check_lab,
-    edition="papers refitted",
+    edition="papers refitted, temperature of half a nat",
 )
 def simulate(settings: LabSettings, progress: Progress) -> LabRun:
     """Run a simulation.

@@ -171,7 +171,7 @@ def _title(arguments: dict[str, Any]) -> str:
 
 def _edition() -> str:
     parts = [f"{[*each.methods]} by {[*each.measures]}" for each in REPEATED.values()]
-    return f"papers refitted, {', '.join(parts)}"
+    return f"papers refitted, temperature of half a nat, {', '.join(parts)}"
 
 
 @task(_title, settle=_settled, edition=_edition)
