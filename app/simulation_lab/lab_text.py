@@ -68,7 +68,8 @@ new fit:
 **From data** sets the floor to the density below which a given share of the held-out rows lie: the
 share of ordinary rows that you accept to be called unknown. The constant that is added is lower, so
 that only about a tenth of them falls back to the prior, unless rows made at 1.5 times the distance
-of the farthest row need more. A row that falls back loses its confidence, but keeps its class.
+of the farthest row need more. A row that falls back gets the class with the largest prior; classes
+whose priors differ by at most 0.005 keep the order that the densities give them.
 """
 SIZES_LAST = (
     "{} runs, each with its own rows and its own model: about a minute for forests up to 1,000 "

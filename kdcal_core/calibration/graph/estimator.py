@@ -349,7 +349,11 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         return self._fitted_graph().posterior(self.locate(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Labels of the largest posterior, (n,), in the form of the fit's labels (Eq. 10)."""
+        """Labels of the largest posterior, (n,), in the form of the fit's labels (Eq. 10).
+
+        Far from the data that is the class with the largest prior, or among nearly equal priors the
+        class that the densities and the model put first (:meth:`KernelDensityGraph.posterior`).
+        """
         graph = self._fitted_graph()
         labels: NDArray[Any] = self.classes_[graph.predict(self.locate(X))]
         return labels

@@ -41,6 +41,9 @@ from kdcal_core.text import formatted
 PAPERS_LOG_FLOOR = -1e7
 PAPERS_VARIANCE_FLOOR = 1e-6
 
+CLOSE = 0.005
+"""How much larger another class's prior may be, so that a row that falls back keeps its class."""
+_HAIR = 1e-12
 _SAME_GAMMA = 1e-6
 # cached parts of a graph: those that depend on the variances, and all of the density
 _OF_VARIANCE = ("_log_gaussian_held", "_log_gaussian_far", "_log_normaliser")
@@ -232,27 +235,27 @@ class KernelDensityGraph:
         Far from all data, and where every density is zero, it is the prior (Prop. 2). With a
         blend the weight of the prior follows Eq. 9, and the blend replaces the densities' ratio.
 
+        Far away the rounded posterior of equal priors is a tie, although the exact one is not: the
+        class that the densities put first stays ahead by a hair. With a floor set from the data,
+        it also stays ahead of classes whose prior is larger by at most 0.005, and the posterior
+        then leaves the prior by at most as much. A larger prior decides a row that falls back.
+
         Raises
         ------
         InputError
             If the graph blends and the rows have no model probabilities.
         """
-        return self._with_prior(located, self._inside(located))
+        local = self._inside(located)
+        # Eqs. 8 and 9 rearranged: with M = sum_k f~_k P_k and c the constant, the posterior is
+        # (M / (M + c)) times f~_y P_y / M, the polytope's own ratio, plus (c / (M + c)) P_y.
+        share = inside(self.log_marginal(located), self.log_fallback)[:, None]
+        mixed: FloatArray = share * local + (1.0 - share) * self.prior
+        near = self.prior >= self.prior.max() - (0.0 if self.floor_quantile is None else CLOSE)
+        return _kept_ahead(mixed, local, near)
 
     def predict(self, located: Located) -> IntArray:
-        """Class of the largest posterior (Eq. 10), (m,) indices.
-
-        Far away the rounded posterior equals the prior, although the exact one does not. Among
-        classes that are equal after rounding, density times prior decides. With a floor set from
-        the data, it always decides: a row that falls back loses its confidence, not its class.
-        """
-        local = self._inside(located)
-        if self.floor_quantile is not None:
-            return np.asarray(local.argmax(axis=1))
-        posterior = self._with_prior(located, local)
-        equal = posterior == posterior.max(axis=1, keepdims=True)
-        decided: IntArray = np.where(equal, local, -1.0).argmax(axis=1)
-        return decided
+        """Class of the largest posterior (Eq. 10), (m,) indices."""
+        return np.asarray(self.posterior(located).argmax(axis=1))
 
     def unknown(self, located: Located) -> NDArray[np.bool_]:
         """Whether each row's log density lies below the floor, (m,)."""
@@ -411,13 +414,6 @@ class KernelDensityGraph:
         total = mixed.sum(axis=1, keepdims=True)
         return np.where(total > 0, ratio(mixed, total), self.prior)
 
-    def _with_prior(self, located: Located, local: FloatArray) -> FloatArray:
-        # Eqs. 8 and 9 rearranged: with M = sum_k f~_k P_k and c the constant, the posterior is
-        # (M / (M + c)) times f~_y P_y / M, the polytope's own ratio, plus (c / (M + c)) P_y.
-        share = inside(self.log_marginal(located), self.log_fallback)[:, None]
-        mixed: FloatArray = share * local + (1.0 - share) * self.prior
-        return mixed
-
     def _log_gaussian(self, located: Located) -> FloatArray:
         return log_gaussian(
             located, self.centres, self.variances, self.added_variance, self._log_normaliser
@@ -497,6 +493,35 @@ class KernelDensityGraph:
     def _lend(self, other: KernelDensityGraph, *names: str) -> None:
         """Pass to ``other`` the cached parts that its settings do not change."""
         other.__dict__.update({name: getattr(self, name) for name in names})
+
+
+def _kept_ahead(proba: FloatArray, local: FloatArray, near: NDArray[np.bool_]) -> FloatArray:
+    """Probabilities whose largest is also the largest local one among classes of near priors.
+
+    Parameters
+    ----------
+    proba, local : (m, K) arrays
+        With the prior and without it; the first is changed in place.
+    near : (K,) array of bool
+        Rows that put another class first stay as they are.
+
+    Examples
+    --------
+    >>> near, local = np.array([True, True, False]), np.array([[0.7, 0.2, 0.1]])
+    >>> _kept_ahead(np.array([[0.4, 0.402, 0.198]]), local, near).round(4).tolist()
+    [[0.4012, 0.4012, 0.1976]]
+    >>> _kept_ahead(np.array([[0.1, 0.2, 0.7]]), local, near).tolist()
+    [[0.1, 0.2, 0.7]]
+    """
+    every = np.arange(len(proba))
+    kept, ahead = np.where(near, local, -1.0).argmax(axis=1), proba.argmax(axis=1)
+    rows = np.flatnonzero(near[ahead] & (local[every, kept] > local[every, ahead]))
+    kept, ahead = kept[rows], ahead[rows]
+    gap = proba[rows, ahead] - proba[rows, kept] + _HAIR
+    share = gap / (1.0 + gap)
+    proba[rows] *= 1.0 - share[:, None]
+    proba[rows, kept] += share
+    return proba
 
 
 def _models(located: Located) -> FloatArray:

@@ -65,9 +65,9 @@ def run(task: Task) -> list[Row]:
     model, family = _model(task["kind"], X[train], y[train], seed)
     proba = model.predict_proba(X[test])
     note = partial(measures.entry, task)
-    rows = _inside(note, "model", proba, proba.argmax(axis=1), y[test])
+    rows = _inside(note, "model", proba, y[test])
     scaled = TemperatureScaling().fit(model.predict_proba(X[hold]), y[hold]).predict_proba(proba)
-    rows += _inside(note, "temperature", scaled, scaled.argmax(axis=1), y[test])
+    rows += _inside(note, "temperature", scaled, y[test])
     frame = pd.DataFrame(X[train], columns=[str(at) for at in range(X.shape[1])])
     where = extent(frame)
     outside = {
@@ -80,8 +80,8 @@ def run(task: Task) -> list[Row]:
             warnings.simplefilter("ignore", InputWarning)
             graph = family(model, distance=distance).fit(X[train], y[train], X[hold], y[hold])
         located = graph.locate(X[test], proba=proba)
-        posterior, decided = graph.graph_.posterior(located), graph.graph_.predict(located)
-        rows += _inside(note, distance, posterior, decided, y[test])
+        posterior = graph.graph_.posterior(located)
+        rows += _inside(note, distance, posterior, y[test])
         rows.append(note(distance, "flagged", float(graph.is_unknown(X[test]).mean())))
         for (kind, radius), far in outside.items():
             rows.append(
@@ -90,9 +90,9 @@ def run(task: Task) -> list[Row]:
     return rows
 
 
-def _inside(note: Any, method: str, proba: Any, decided: Any, y: Any) -> list[Row]:
+def _inside(note: Any, method: str, proba: Any, y: Any) -> list[Row]:
     return [
-        note(method, "error", measures.error(decided, y)),
+        note(method, "error", measures.error(proba.argmax(axis=1), y)),
         note(method, "log loss", measures.log_loss(proba, y)),
         note(method, "ECE", measures.ece(proba, y)),
     ]

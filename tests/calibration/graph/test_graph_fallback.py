@@ -11,6 +11,8 @@ from sklearn.ensemble import RandomForestClassifier
 
 from kdcal_core.calibration import KernelDensityForest, KernelDensityNetwork
 from kdcal_core.calibration.graph.gamma_floor_blend import FAR_WEIGHT, data_floor, fallback
+from kdcal_core.calibration.graph.gaussians import inside
+from kdcal_core.calibration.graph.graph import CLOSE
 from kdcal_core.data.foreign_rows import extent, outward
 from kdcal_core.errors import InputError
 from kdcal_core.models import wrap_model
@@ -82,14 +84,45 @@ def test_ordinary_rows_keep_their_confidence_and_far_rows_lose_it(calibrated):
     assert np.abs(posterior.max(axis=1) - calibrated.prior_.max()).mean() < 0.003
 
 
-def test_falling_back_changes_no_class(calibrated):
+def _far_away(calibrated):
     X, _ = _clouds(500, 4)
     far = X.mean(axis=0) + 30.0 * (X - X.mean(axis=0))
-    located = calibrated.locate(far, proba=calibrated.model.predict_proba(far))
-    np.testing.assert_allclose(calibrated.predict_proba(far), np.tile(calibrated.prior_, (500, 1)))
-    blended = calibrated.graph_._inside(located)
-    np.testing.assert_array_equal(calibrated.predict(far), blended.argmax(axis=1))
-    assert len(set(calibrated.predict(far))) == 3
+    return far, calibrated.locate(far)
+
+
+@pytest.mark.parametrize("prior", [[1 / 3] * 3, [0.335, 0.334, 0.331], [0.3325, 0.3315, 0.336]])
+def test_falling_back_changes_no_class_where_priors_are_close(calibrated, prior):
+    graph = calibrated.graph_.with_settings(prior=prior)
+    _, far = _far_away(calibrated)
+    posterior = graph.posterior(far)
+    assert np.abs(posterior - prior).max() <= CLOSE
+    assert np.abs(posterior.max(axis=1) - max(prior)).max() < 0.002
+    np.testing.assert_allclose(posterior.sum(axis=1), 1.0, rtol=1e-12)
+    kept = graph._inside(far).argmax(axis=1)
+    np.testing.assert_array_equal(posterior.argmax(axis=1), kept)
+    np.testing.assert_array_equal(graph.predict(far), kept)
+    assert len(set(kept)) == 3
+
+
+def test_a_larger_prior_decides_a_row_that_falls_back(calibrated):
+    far, located = _far_away(calibrated)
+    prior = calibrated.prior_
+    assert np.sort(prior)[-1] - np.sort(prior)[-2] > CLOSE
+    np.testing.assert_allclose(calibrated.predict_proba(far), np.tile(prior, (500, 1)))
+    assert set(calibrated.predict(far)) == {prior.argmax()}
+    # Of three classes the two with close priors keep their order, behind the third they do not.
+    graph = calibrated.graph_.with_settings(prior=[0.4, 0.4, 0.2])
+    local = graph._inside(located)
+    np.testing.assert_array_equal(graph.predict(located), local[:, :2].argmax(axis=1))
+    np.testing.assert_allclose(graph.posterior(located), np.tile([0.4, 0.4, 0.2], (500, 1)))
+
+
+def test_ordinary_rows_have_the_posterior_of_the_equations(calibrated):
+    graph = calibrated.graph_.with_settings(prior=[1 / 3] * 3)
+    located = calibrated.locate(_clouds(2000, 6)[0])
+    share = inside(graph.log_marginal(located), graph.log_fallback)[:, None]
+    exact = share * graph._inside(located) + (1 - share) / 3
+    np.testing.assert_allclose(graph.posterior(located), exact, rtol=0, atol=1e-12)
 
 
 def test_a_fixed_floor_is_the_constant_as_in_the_papers(trained):
