@@ -117,9 +117,10 @@ class KernelDensityForest(KernelDensityEstimator):
     scale           True        True; "standard" for features of several units
     ==============  ==========  =================================================
 
-    On ten tables with five seeds the defaults had a log loss of 0.252 for forests, where one
-    temperature had 0.253, and 0.242 for networks (0.254); the error was more than 0.005 above the
-    model's in 4 of 100 runs (tests/benchmarks/RESULTS_kernel_density.md). With the blend the
+    On ten tables with five seeds the defaults had a log loss of 0.251 for forests, where one
+    temperature had 0.253, and 0.240 for networks (0.254); the error was more than 0.005 above the
+    model's in 9 of 100 runs, in 6 of them because an ordinary row that falls back gets the class
+    with the largest prior (tests/benchmarks/RESULTS_kernel_density.md). With the blend the
     posterior varies within a polytope where the model's probabilities do, and needs them for each
     row. The blend is fitted for the class shares of the fit rows; a different ``prior`` is applied
     afterwards by Bayes' rule.
