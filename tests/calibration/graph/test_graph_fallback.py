@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from sklearn.ensemble import RandomForestClassifier
 
-from kdcal_core.calibration import KernelDensityForest, KernelDensityNetwork
+from kdcal_core.calibration import (
+    KernelDensityCalibrator,
+    KernelDensityForest,
+    KernelDensityNetwork,
+)
+from kdcal_core.calibration import calibrated as applied
 from kdcal_core.calibration.graph.gamma_floor_blend import FAR_WEIGHT, data_floor, fallback
 from kdcal_core.calibration.graph.gaussians import inside
 from kdcal_core.calibration.graph.graph import CLOSE
@@ -225,3 +230,22 @@ def test_the_distance_with_the_smaller_held_out_loss_is_chosen(kind, forest, net
     again = kind.load(tmp_path / "auto.kd", model)
     assert again.distance_ == best
     np.testing.assert_array_equal(again.predict_proba(new), by[best].predict_proba(new))
+
+
+def test_every_way_to_ask_gives_the_class_of_the_largest_posterior(trained, tmp_path):
+    """The classes of the digits are nearly balanced: rows that fell back moved to the largest."""
+    X, y = _clouds(900, 7)
+    fitted = KernelDensityCalibrator(prior=[0.3325, 0.3315, 0.336])
+    fitted.fit(trained.predict_proba(X), y, X, model=trained)
+    fitted.estimator_.save(tmp_path / "graph.kd")
+    loaded = KernelDensityForest.load(tmp_path / "graph.kd", trained)
+    new = _clouds(300, 8)[0]
+    rows = np.concatenate([new, new.mean(axis=0) + 30.0 * (new - new.mean(axis=0))])
+    found = applied(fitted, trained.predict_proba(rows), pd.DataFrame(rows))
+    np.testing.assert_array_equal(found.predicted, found.proba.argmax(axis=1))
+    np.testing.assert_array_equal(loaded.predict_proba(rows), found.proba)
+    for estimator in (fitted.estimator_, loaded):
+        np.testing.assert_array_equal(estimator.predict(rows).astype(int), found.predicted)
+    inner = loaded.graph_._inside(loaded.locate(rows))
+    np.testing.assert_array_equal(found.predicted, inner.argmax(axis=1))
+    assert loaded.is_unknown(rows[300:]).all()
