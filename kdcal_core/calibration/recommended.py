@@ -1,9 +1,9 @@
 """The recommended calibrator: the simplest whose cross-fitted log loss is as good as the best.
 
-"As good" is at most one nat more over all rows. The one-standard-error rule of Breiman et al. (1984)
-was worse: a model that gives a few true classes almost no probability loses most of its log loss in
-these rows, the standard error of a mean over so few large losses is as large as the mean, and the
-model stays as it is.
+"As good" is at most one nat more over all rows. The one-standard-error rule of Breiman et al.
+(1984) was worse: a model that gives a few true classes almost no probability loses most of its log
+loss in these rows, the standard error of a mean over so few large losses is as large as the mean,
+and the model stays as it is.
 
 Measured at 300 calibration rows as the mean share of the model's log loss removed, seven kinds of
 models, one draw: over 3 tables of two classes 0.279 by this rule, 0.269 by a standard error between
