@@ -46,6 +46,19 @@ class Estimate:
         level of a coverage. None if there is none.
     expected_words : str
         What ``expected`` is, in words that follow the number: "expected by chance", "stated".
+
+    Notes
+    -----
+    ``float()``, ``round()`` and a format such as ``:.3f`` take the value. Without a format, the
+    text has the interval too.
+
+    Examples
+    --------
+    >>> ece = Estimate("Confidence ECE", "ECE", 0.0212, 0.01, 0.0318, 569)
+    >>> float(ece), round(ece, 3), f"{ece:.1%}"
+    (0.0212, 0.021, '2.1%')
+    >>> print(f"ECE {ece}")
+    ECE 0.021 (0.010 to 0.032)
     """
 
     name: str
@@ -67,6 +80,18 @@ class Estimate:
         """The largest magnitude of value and interval, which are written in the same form."""
         known = [abs(v) for v in (self.value, self.low, self.high) if math.isfinite(v)]
         return max(known, default=0.0)
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return round(float(self), ndigits)
+
+    def __format__(self, form: str) -> str:
+        return format(float(self), form) if form else str(self)
+
+    def __str__(self) -> str:
+        return estimate_text(self)
 
 
 def share_estimate(
