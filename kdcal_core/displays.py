@@ -27,9 +27,10 @@ from kdcal_core.data import (
     IntArray,
     ScoredSet,
     as_pandas,
-    check_proba,
+    check_rows,
     classes_of,
     encode_labels,
+    is_text,
 )
 from kdcal_core.diagnostics import (
     DistanceCurve,
@@ -164,9 +165,11 @@ class ReliabilityDisplay(_OfClasses):
         y : (n,) array-like
             True classes, of any type.
         proba : (n, K) array-like, or (n,)
-            Probabilities; a single column is that of the second class.
+            Probabilities; a single column is that of the second class. The columns of a data frame
+            that are named as the classes may stand in any order.
         classes : sequence of K, optional
-            The classes in the order of the columns; by default those of ``y``, sorted.
+            The classes in the order of the columns; by default those of ``y``, sorted as
+            `numpy.unique` does.
         event : optional
             The class whose probability is judged; by default the second of two, and of more
             classes the confidence in the predicted one.
@@ -395,17 +398,13 @@ def _classified(
     y: Any, proba: Any, classes: Sequence[Any] | None
 ) -> tuple[FloatArray, IntArray, tuple[str, ...]]:
     """Probabilities (n, K), class indices (n,) and names, from what people have at hand."""
-    stated = np.asarray(as_pandas(proba), dtype=np.float64)
-    if stated.ndim == 1:
-        stated = np.column_stack([1.0 - stated, stated])
-    names = classes_of(y) if classes is None else tuple(map(str, classes))
-    if stated.ndim != 2 or stated.shape[1] != len(names):
-        raise InputError(
-            f"There are {stated.shape[-1]} columns of probabilities for {len(names)} classes "
-            f"({', '.join(names[:8])})",
-            fix="Name all classes in the order of the columns with classes=.",
-        )
-    return check_proba(stated), encode_labels(y, names), names
+    if classes is not None:
+        names: tuple[str, ...] | None = tuple(map(str, classes))
+    else:
+        names = None if is_text(y) else classes_of(y)
+    stated, truth, named = check_rows(proba, y, names)
+    assert named is not None
+    return stated, truth, named
 
 
 def _event(event: Any, names: tuple[str, ...]) -> int | None:

@@ -13,11 +13,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import check_is_fitted
 
-from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
+from kdcal_core.data import (
+    FloatArray,
+    IntArray,
+    check_columns,
+    check_rows,
+    check_weight,
+    column_names,
+)
 from kdcal_core.errors import InputWarning
 from kdcal_core.statistics import Dependence, dependence_of, design_effect
 from kdcal_core.store.estimators import demand
@@ -58,6 +66,10 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
         the calibrated vector is larger (Salamon et al., section XI).
     n_classes_ : int
         Number of probability columns K.
+    labels_ : tuple of K str
+        The classes, if ``y`` was text. ``classes_`` gives them as an array.
+    column_names_ : tuple of K str
+        Names of the columns of probabilities, if they were others.
     notes_ : tuple of str
         Notes on this fit for the user, as sentences. They name classes where
         :func:`~kdcal_core.calibration.fit_calibrator` knows the names, or else give the column
@@ -68,6 +80,8 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
     keeps_prediction: ClassVar[bool] = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
     n_classes_: int
+    labels_: tuple[str, ...]
+    column_names_: tuple[str, ...]
     notes_: tuple[str, ...]
     _class_names: tuple[str, ...] | None = None
     _why_no_onnx: ClassVar[str | None] = "kdcal does not know how to write it"
@@ -125,6 +139,36 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
         demand(
             isinstance(notes, tuple) and all(isinstance(note, str) for note in notes), "the notes"
         )
+        for name in ("labels_", "column_names_"):
+            names = getattr(self, name, None)
+            known = isinstance(names, tuple) and all(isinstance(one, str) for one in names)
+            demand(names is None or (known and len(set(names)) == len(names) == n_classes), name)
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The K labels in the order of the columns: the text of the fit, or the column indices."""
+        check_is_fitted(self, "n_classes_")
+        labels = getattr(self, "labels_", None)
+        return np.arange(self.n_classes_) if labels is None else np.array(labels)
+
+    def _learnt(self, proba: Any, y: Any) -> tuple[FloatArray, IntArray]:
+        """The checked rows of a fit, whose names of classes and columns are kept."""
+        for name in ("labels_", "column_names_"):
+            self.__dict__.pop(name, None)  # from an earlier fit
+        stated, true, labels = check_rows(proba, y)
+        names, n_classes = column_names(proba), stated.shape[1]
+        if labels is not None:
+            self.labels_ = labels
+        others = set(names or ()) - set(labels or map(str, range(n_classes)))
+        if names is not None and others and len(set(names)) == len(names) == n_classes:
+            self.column_names_ = names
+        return stated, true
+
+    def _checked(self, proba: Any, *orders: tuple[str, ...]) -> FloatArray:
+        """Checked probabilities, whose columns are in the order of the fit."""
+        check_is_fitted(self, "n_classes_")
+        known = (getattr(self, name, None) for name in ("column_names_", "labels_"))
+        return check_columns(proba, *known, *orders, n_classes=self.n_classes_)
 
     def rows_needed(self, n_classes: int) -> int:
         """Fewest calibration rows for a useful fit; with fewer rows a note reports this number.
@@ -222,10 +266,12 @@ class TopLabelCalibrator(Calibrator):
 
         Parameters
         ----------
-        proba : (n, K) array
-            The model's probabilities; rows sum to one.
-        y : (n,) array of int
-            True classes as column indices, 0 to K - 1.
+        proba : (n, K) array or data frame, or (n,)
+            The model's probabilities; rows sum to one. A single column is the probability of the
+            second of two classes. Columns named as the classes may stand in any order.
+        y : (n,) array of int or str
+            True classes as column indices, 0 to K - 1, or by name. Columns are in the order in
+            which `numpy.unique` sorts the names.
         sample_weight : (n,) array or RowDesign, optional
             Positive row weights, with or without the dependence of the rows. Rows of a cluster are
             then on one side of each fold, and count as far as they say something new.
@@ -236,8 +282,7 @@ class TopLabelCalibrator(Calibrator):
             If an array does not have this form; the message names the row.
         """
         self._validate_params()
-        proba = check_proba(proba)
-        y = check_labels(y, proba.shape[1], n_rows=proba.shape[0])
+        proba, y = self._learnt(proba, y)
         weight = check_weight(sample_weight, proba.shape[0])
         self.n_classes_ = proba.shape[1]
         self.notes_, self._class_notes = (), {}
@@ -267,10 +312,6 @@ class TopLabelCalibrator(Calibrator):
     def follows_score(self) -> bool:
         """Whether a fitted confidence depends only on the predicted class and its score."""
         return True
-
-    def _checked(self, proba: Any) -> FloatArray:
-        check_is_fitted(self, "n_classes_")
-        return check_proba(proba, n_classes=self.n_classes_)
 
     def _counted(self, weight: FloatArray, effect: float) -> FloatArray:
         """The number of rows that each row counts as in the fit; ``effect`` is `fit_effect`."""

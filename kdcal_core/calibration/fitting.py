@@ -12,7 +12,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from kdcal_core.calibration.calibrator_base import Calibrator, top_label
 from kdcal_core.calibration.calibrators import calibrator_entry
-from kdcal_core.data import FloatArray, IntArray, ScoredSet, as_pandas, check_proba
+from kdcal_core.data import FloatArray, IntArray, ScoredSet, as_pandas
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Model
 from kdcal_core.progress import Progress
@@ -165,8 +165,8 @@ def calibrated(calibrator: Calibrator, proba: Any, X: pd.DataFrame | None = None
 
     Parameters
     ----------
-    proba : (n, K) array
-        The model's probabilities; rows sum to one.
+    proba : (n, K) array or data frame, or (n,)
+        The model's probabilities, as for the fit.
     X : pandas.DataFrame of n rows, optional
         Their features, for calibrators that read them.
 
@@ -175,7 +175,7 @@ def calibrated(calibrator: Calibrator, proba: Any, X: pd.DataFrame | None = None
     InputError
         If the values are not probabilities, or features are missing or do not match.
     """
-    proba = check_proba(proba)
+    proba = calibrator._checked(proba)
     inputs = (_inputs(X, len(proba)),) if calibrator.needs_inputs else ()
     found: FloatArray = calibrator.predict_proba(proba, *inputs)
     predicted, _ = top_label(proba if calibrator.keeps_prediction else found)

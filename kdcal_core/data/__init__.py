@@ -9,6 +9,7 @@ from kdcal_core.data.array_checks import (
     digest_arrays,
     softmax_logits,
 )
+from kdcal_core.data.class_columns import check_columns, check_rows, column_names, is_text
 from kdcal_core.data.column_doubts import Choice, Doubt, Reading
 from kdcal_core.data.column_kinds import SEVERAL_ROWS
 from kdcal_core.data.csv_tables import to_csv
@@ -86,14 +87,17 @@ __all__ = [
     "allowed_roots",
     "as_pandas",
     "at_most",
+    "check_columns",
     "check_labels",
     "check_outcome",
     "check_parameter_names",
     "check_parameters",
     "check_proba",
     "check_roles",
+    "check_rows",
     "check_weight",
     "classes_of",
+    "column_names",
     "digest_arrays",
     "encode_labels",
     "family_of",
@@ -101,6 +105,7 @@ __all__ = [
     "fit_and_held",
     "fitness",
     "guess_roles",
+    "is_text",
     "numeric_matrix",
     "outcome_column",
     "output_matrix",

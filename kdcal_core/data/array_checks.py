@@ -80,6 +80,17 @@ def check_proba(
     return np.ascontiguousarray(values)
 
 
+def check_values(proba: Any) -> FloatArray:
+    """Numbers of any shape as float64, missing ones as NaN; probabilities in the error.
+
+    Examples
+    --------
+    >>> check_values([1, None]).tolist()
+    [1.0, nan]
+    """
+    return _as_float(proba, "probability")
+
+
 def check_labels(y: Any, n_classes: int, *, n_rows: int | None = None) -> IntArray:
     """True classes as an (n,) int64 array of column indices, 0 to ``n_classes - 1``.
 

@@ -17,7 +17,14 @@ import pandas as pd
 from scipy.stats import binom, hypergeom
 
 from kdcal_core.calibration.calibrator_base import top_label
-from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
+from kdcal_core.data import (
+    FloatArray,
+    IntArray,
+    check_labels,
+    check_proba,
+    check_rows,
+    check_weight,
+)
 from kdcal_core.data.binning import bin_index, bin_sums, uniform_edges
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.diagnostics.estimate import LEAST_ROWS
@@ -481,8 +488,7 @@ def histogram_anchor(
     >>> anchor.confidence.tolist(), anchor.count.tolist()
     ([nan, nan, 1.0, 0.0, 1.0], [0.0, 0.0, 1.0, 1.0, 1.0])
     """
-    proba = check_proba(proba)
-    y = check_labels(y, proba.shape[1], n_rows=len(proba))
+    proba, y, _ = check_rows(proba, y)
     check_weight(sample_weight, len(proba))
     if not 0 <= label < proba.shape[1]:
         raise InputError(
@@ -530,8 +536,7 @@ def two_halves(
     >>> first.count.sum() + second.count.sum()
     np.float64(40.0)
     """
-    proba = check_proba(proba)
-    y = check_labels(y, proba.shape[1], n_rows=len(proba))
+    proba, y, _ = check_rows(proba, y)
     check_weight(sample_weight, len(proba))
     if len(proba) < 2:
         raise InputError("One row cannot be halved", fix="Give at least two rows.")

@@ -143,10 +143,11 @@ def reliability(
 
     Parameters
     ----------
-    proba : (n, K) array
-        Probabilities; rows sum to one.
-    y : (n,) array of int
-        True classes, 0 to K - 1.
+    proba : (n, K) array or data frame, or (n,)
+        Probabilities; rows sum to one. A single column is that of the second of two classes;
+        columns of a frame that are named as the classes may stand in any order.
+    y : (n,) array of int or str
+        True classes, 0 to K - 1, or by name; columns are then in the names' sorted order.
     kind : {"confidence", "top-label", "class"}
         "confidence": for all rows, the top label's probability against whether it is right.
         "top-label": the same for the rows of each predicted class (Salamon et al., section IV).

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kdcal_core.data import FloatArray, check_labels, check_proba, check_weight
+from kdcal_core.data import FloatArray, check_proba, check_rows, check_weight
 from kdcal_core.diagnostics.estimate import Estimate, share_estimate
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.statistics import (
@@ -118,8 +118,7 @@ def certain_and_wrong(
     >>> certain_and_wrong([[1.0, 0.0], [1.0, 0.0], [0.4, 0.6], [0.0, 1.0]], [0, 1, 0, 1]).value
     0.25
     """
-    stated = check_proba(proba)
-    true = check_labels(y, stated.shape[1], n_rows=len(stated))
+    stated, true, _ = check_rows(proba, y)
     wrong = (stated.max(axis=1) >= 1.0) & (stated.argmax(axis=1) != true)
     return certain_and_wrong_of(*_rate(wrong, sample_weight), len(wrong), level)
 

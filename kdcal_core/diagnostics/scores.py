@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kdcal_core.data import FloatArray, check_proba
+from kdcal_core.data import FloatArray, check_columns, check_proba
 from kdcal_core.diagnostics.auc import Pairing
 from kdcal_core.diagnostics.estimate import Estimate, share_estimate
 from kdcal_core.diagnostics.reliability import FineCells, fine_cells, isotonic_values
@@ -240,14 +240,15 @@ def mean_max_confidence(
                 "The confidence on errors needs the true classes",
                 fix="Give y, one class for each row.",
             )
-        y = np.zeros(len(check_proba(proba)), dtype=np.int64)
+        proba = check_columns(proba)
+        y = np.zeros(len(proba), dtype=np.int64)
     (target,) = targets(proba, y, sample_weight, "confidence")
     some = target.hit == 0.0 if of == "errors" else np.ones(len(target.hit), dtype=bool)
     score, weight = target.score[some], target.weight[some]
     dependence = None if target.dependence is None else target.dependence.only(some)
     bounds, interval = None, "normal"
     if len(score) > 1 and (of == "errors" or np.ptp(score) < 1e-12):
-        least = 1.0 / np.shape(proba)[1]
+        least = 1.0 / checked(proba, y, None)[0].shape[1]
         bounds = bounded_mean_interval(score, weight, least, 1.0, level, dependence)[1:]
         interval = FOUR_ROWS
     quantity = CONFIDENCE_ON_ERRORS if of == "errors" else CONFIDENCE

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from kdcal_core.calibration.calibrator_base import top_label
-from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
+from kdcal_core.data import FloatArray, IntArray, check_labels, check_rows, check_weight
 from kdcal_core.data.binning import bin_index, bin_sums, quantile_edges, uniform_edges
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import (
@@ -164,8 +164,7 @@ def class_shares(y: Any, n_classes: int, sample_weight: Any = None) -> tuple[Flo
 
 def checked(proba: Any, y: Any, sample_weight: Any) -> tuple[FloatArray, IntArray, FloatArray]:
     """Probabilities, labels and weights of one length, or an InputError that names the row."""
-    proba = check_proba(proba)
-    y = check_labels(y, proba.shape[1], n_rows=proba.shape[0])
+    proba, y, _ = check_rows(proba, y)
     return proba, y, check_weight(sample_weight, proba.shape[0])
 
 

@@ -192,8 +192,9 @@ class LoadedCalibrator:
 
         Parameters
         ----------
-        proba : (n, K) array
-            The model's probabilities, columns in the order of ``card.classes``.
+        proba : (n, K) array or data frame, or (n,)
+            The model's probabilities, columns in the order of ``card.classes`` or named so; a
+            single column is that of the second of two classes.
         X : data frame or array of n rows, optional
             The columns ``card.features``, where there are any; others are ignored. An array must
             have these columns in their order. A calibrator of a hidden layer (``card.layer``) gets
@@ -221,6 +222,7 @@ class LoadedCalibrator:
         """Probabilities, predicted class and its confidence; arguments as above."""
         if self.unchecked:
             warnings.warn(self.unchecked, InputWarning, stacklevel=3)
+        proba = self.calibrator._checked(proba, self.card.classes)
         return calibrated(self.calibrator, proba, self._inputs(X))
 
     def check_model(self, digest: str) -> None:

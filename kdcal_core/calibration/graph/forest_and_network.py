@@ -25,7 +25,7 @@ from kdcal_core.calibration.graph.placement import (
     split_off,
     take,
 )
-from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
+from kdcal_core.data import FloatArray, IntArray, check_labels, check_weight
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Model, wrap_model
 from kdcal_core.models.coordinates import Scale
@@ -412,8 +412,7 @@ class KernelDensityCalibrator(Calibrator):
             this form.
         """
         self._validate_params()
-        proba = check_proba(proba)
-        y = check_labels(y, proba.shape[1], n_rows=len(proba))
+        proba, y = self._learnt(proba, y)
         weight = check_weight(sample_weight, len(proba))
         opened = _opened(model, proba.shape[1])
         self.n_classes_ = proba.shape[1]
@@ -475,7 +474,7 @@ class KernelDensityCalibrator(Calibrator):
             The rows do not fit the model.
         """
         check_is_fitted(self, "estimator_")
-        proba = check_proba(proba, n_classes=self.n_classes_)
+        proba = self._checked(proba)
         located = self.estimator_.locate(X, proba=proba)
         return self.estimator_.graph_.posterior(located)
 

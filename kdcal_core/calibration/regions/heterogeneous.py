@@ -30,7 +30,7 @@ from kdcal_core.calibration.regions.region_layers import (
     RegionFit,
     averaged,
 )
-from kdcal_core.data import FloatArray, IntArray, as_pandas, check_labels, check_proba, check_weight
+from kdcal_core.data import FloatArray, IntArray, as_pandas, check_labels, check_weight
 from kdcal_core.errors import InputError
 from kdcal_core.models import HasEmbedding, HasLayers
 from kdcal_core.progress import Progress, silent
@@ -319,8 +319,7 @@ class HeterogeneousCalibrator(Calibrator):
                 f"The setting 'prune' does nothing where the partition is {self.partition!r}",
                 fix="Leave it out, or divide the inputs by a single tree: partition='tree'.",
             )
-        proba = check_proba(proba)
-        y = check_labels(y, proba.shape[1], n_rows=len(proba))
+        proba, y = self._learnt(proba, y)
         weight, dependence = check_weight(sample_weight, len(proba)), dependence_of(sample_weight)
         kind = PARTITIONS[self.partition]
         frame = input_table(X, len(proba))
@@ -352,7 +351,7 @@ class HeterogeneousCalibrator(Calibrator):
             If columns differ from those of the fit; they are named.
         """
         check_is_fitted(self, "layers_")
-        proba = check_proba(proba, n_classes=self.n_classes_)
+        proba = self._checked(proba)
         frame = input_table(X, len(proba), self.columns_)
         return PARTITIONS[self.partition].combine(self.layers_, proba, frame)
 

@@ -9,7 +9,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kdcal_core.data import FloatArray, IntArray, Task, check_labels, check_proba
+from kdcal_core.data import (
+    FloatArray,
+    IntArray,
+    Task,
+    check_columns,
+    check_labels,
+    check_proba,
+    check_rows,
+    is_text,
+)
 from kdcal_core.data.array_checks import SUM_TOLERANCE, digest_arrays
 from kdcal_core.diagnostics.summaries.group_summary import GroupSummary, sum_of_groups
 from kdcal_core.diagnostics.summaries.score_grid import (
@@ -190,10 +199,10 @@ class ClassTally:
 
         Parameters
         ----------
-        proba : (n, K) array
-            Probabilities; rows sum to one, as :func:`kdcal_core.data.check_proba` requires.
-        y : (n,) array of int
-            True classes, 0 to K - 1.
+        proba : (n, K) array or data frame, or (n,)
+            Probabilities, as of :func:`kdcal_core.data.check_columns`.
+        y : (n,) array of int or str
+            True classes, 0 to K - 1, or by name.
         first : int
             Position of the batch's first row in the whole table, from 0.
 
@@ -206,6 +215,10 @@ class ClassTally:
         from kdcal_core.diagnostics.summaries._summary_kernels import add_rows
 
         k = len(self.classes)
+        if is_text(y):
+            proba, y, _ = check_rows(proba, y, self.classes)
+        elif not (isinstance(proba, np.ndarray) and proba.ndim == 2 and proba.shape[1] > 1):
+            proba = check_columns(proba, self.classes, n_classes=k)
         values = np.ascontiguousarray(proba, dtype=np.float64)
         if values.ndim != 2 or values.shape[1] != k or first < 0:
             check_proba(values, n_classes=k)
