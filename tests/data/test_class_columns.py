@@ -87,11 +87,15 @@ def test_calibrators_take_names_frames_and_one_column(make, frame):
             np.testing.assert_array_equal(calibrated(fitted, new).proba, expected)
 
 
-def test_regions_take_names_and_frames(frame):
+def test_regions_take_names_and_frames(frame, tmp_path):
     X = pd.DataFrame({"x": P})
     known = HeterogeneousCalibrator().fit(BOTH, Y, X).predict_proba(BOTH, X)
     fitted = HeterogeneousCalibrator().fit(frame, NAMES, X)
     np.testing.assert_array_equal(fitted.predict_proba(frame, X), known)
+    save_calibrator(fitted, tmp_path / "regions.kdcal")
+    loaded = load_calibrator(tmp_path / "regions.kdcal")
+    assert loaded.card.features == ("x",)
+    np.testing.assert_array_equal(loaded.predict_proba(frame, X), known)
 
 
 def test_the_names_of_the_fit_decide_the_order_of_later_frames():
@@ -110,11 +114,14 @@ def test_the_names_of_the_fit_decide_the_order_of_later_frames():
 
 def test_files_keep_names(tmp_path, frame):
     fitted = TemperatureScaling().fit(frame, NAMES)
-    card = make_card("temperature", fitted, classes=("no", "yes"), data={})
+    card = make_card("sts", fitted, classes=("no", "yes"), data={})
     save_calibrator(fitted, tmp_path / "one.kdcal", card)
     loaded = load_calibrator(tmp_path / "one.kdcal")
     assert loaded.calibrator.classes_.tolist() == ["no", "yes"]
     np.testing.assert_array_equal(loaded.predict_proba(frame), fitted.predict_proba(BOTH))
+    save_calibrator(fitted, tmp_path / "own.kdcal")
+    own = load_calibrator(tmp_path / "own.kdcal").card
+    assert (own.key, own.classes, own.title) == ("sts", ("no", "yes"), card.title)
     fitted.labels_ = ("no", "no")
     with pytest.raises(InputError, match="labels_"):
         save_calibrator(fitted, tmp_path / "two.kdcal", card)

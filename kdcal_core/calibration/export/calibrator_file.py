@@ -35,7 +35,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kdcal_core.calibration.calibrator_base import Calibrator
-from kdcal_core.calibration.export.card import CalibratorCard, card_from_json, card_to_json
+from kdcal_core.calibration.export.card import (
+    CalibratorCard,
+    card_from_json,
+    card_to_json,
+    key_of,
+    make_card,
+)
 from kdcal_core.calibration.fitting import Calibrated, calibrated, check_layer, layer_inputs
 from kdcal_core.calibration.graph.estimator import (
     KernelDensityEstimator,
@@ -288,7 +294,9 @@ class LoadedCalibrator:
         return X[list(names)] if names else X
 
 
-def save_calibrator(calibrator: Calibrator, path: str | Path, card: CalibratorCard) -> None:
+def save_calibrator(
+    calibrator: Calibrator, path: str | Path, card: CalibratorCard | None = None
+) -> None:
     """Write a fitted calibrator and its card into one sealed file, without pickle.
 
     The same calibrator and card give the same bytes. The file appears whole or not at all.
@@ -298,8 +306,9 @@ def save_calibrator(calibrator: Calibrator, path: str | Path, card: CalibratorCa
     calibrator : Calibrator
         Fitted.
     path : str or Path
-    card : CalibratorCard
-        See :func:`make_card`.
+    card : CalibratorCard, optional
+        See :func:`make_card`; by default one without model and data, which names the classes as
+        the fit did.
 
     Raises
     ------
@@ -311,17 +320,19 @@ def save_calibrator(calibrator: Calibrator, path: str | Path, card: CalibratorCa
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> from kdcal_core.calibration import TopLabelConfidence
-    >>> from kdcal_core.calibration.export import make_card
     >>> fitted = TopLabelConfidence(shrinkage=None)
-    >>> fitted = fitted.fit([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9]], [0, 1, 1])
-    >>> card = make_card("confidence", fitted, classes=("a", "b"), data={})
+    >>> fitted = fitted.fit([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9]], ["no", "yes", "yes"])
     >>> with TemporaryDirectory() as folder:
-    ...     save_calibrator(fitted, Path(folder) / "mine.kdcal", card)
+    ...     save_calibrator(fitted, Path(folder) / "mine.kdcal")
     ...     loaded = load_calibrator(Path(folder) / "mine.kdcal")
-    >>> loaded.predict_confidence([[0.6, 0.4]]).tolist()
-    [0.5]
+    >>> loaded.predict_confidence([[0.6, 0.4]]).tolist(), loaded.card.classes
+    ([0.5], ('no', 'yes'))
     """
     calibrator.check_state()
+    if card is None:
+        classes = tuple(map(str, calibrator.classes_))
+        columns = getattr(calibrator, "columns_", ())
+        card = make_card(key_of(calibrator), calibrator, classes=classes, data={}, features=columns)
     _check_classes(calibrator, card)
     encoder = Encoder()
     encoded = encoder.estimator(calibrator)

@@ -139,6 +139,22 @@ def make_card(
     )
 
 
+def key_of(calibrator: Calibrator) -> str:
+    """The key of the registry's calibrator with these settings, or "".
+
+    Examples
+    --------
+    >>> from kdcal_core.calibration import VennAbers
+    >>> key_of(VennAbers())
+    'venn_abers'
+    """
+    for key, entry in CALIBRATORS.items():
+        like = entry.factory()
+        if type(like) is type(calibrator) and like.get_params() == calibrator.get_params():
+            return key
+    return ""
+
+
 def card_to_json(card: CalibratorCard) -> dict[str, Any]:
     """The card as JSON values; without a layer and outputs it has version 1."""
     # files of every version say "parent"
