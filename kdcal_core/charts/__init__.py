@@ -1,6 +1,6 @@
 """Results to plotly figures: explicit colours and template, nothing fitted, at most 5,000 marks.
 
-Every figure takes ``dark`` and has a transparent background.
+Every figure takes ``dark``, by default False, and has a transparent background.
 """
 
 from __future__ import annotations

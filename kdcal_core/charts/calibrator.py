@@ -48,7 +48,7 @@ at every calibrator before you use it (Salamon et al., section XII).
 
 
 def calibrator_map_chart(
-    found: CalibratorMap, method: str, classes: Sequence[str], *, dark: bool
+    found: CalibratorMap, method: str, classes: Sequence[str], *, dark: bool = False
 ) -> Chart:
     """The calibrated probability of each score by the calibrator with the key ``method``."""
     x_title, y_title = _axes(found, classes)
@@ -64,7 +64,7 @@ def calibrator_map_chart(
 
 
 def judged_reliability_chart(
-    curve: ReliabilityCurve, method: str, *, dark: bool, of_class: bool = False
+    curve: ReliabilityCurve, method: str, *, dark: bool = False, of_class: bool = False
 ) -> Chart:
     """The reliability of the model as it is, or of its calibrated output, in its own colour.
 

@@ -138,7 +138,7 @@ def ordered_changes(changes: Sequence[ChangedEstimate]) -> tuple[ChangedEstimate
 def changes_chart(
     changes: Sequence[ChangedEstimate],
     *,
-    dark: bool,
+    dark: bool = False,
     most: int | None = FIRST_LINES,
     of: ComparedKind = "audits",
     paired: bool = False,

@@ -324,7 +324,7 @@ _FEW_SQUARE, _SQUARE = 250, 186  # few panels are larger
 _TOP, _BOTTOM = 30, 26
 
 
-def cut(figure: go.Figure, dark: bool) -> Panels:
+def cut(figure: go.Figure, dark: bool = False) -> Panels:
     """The panels of a figure one by one, and its legend.
 
     A panel is an x axis with the y axes that are anchored to it. Its title is the annotation with

@@ -97,7 +97,7 @@ def comparison_chart(
     measures: Sequence[str],
     order: Sequence[str],
     *,
-    dark: bool,
+    dark: bool = False,
     narrow: bool = False,
 ) -> Chart:
     """Every method by each of these measures, which belong to one group.
@@ -123,7 +123,7 @@ def paired_chart(
     order: Sequence[str],
     against: Against,
     *,
-    dark: bool,
+    dark: bool = False,
     narrow: bool = False,
 ) -> Chart:
     """Differences on the same rows; the sentences are about the first measure.
@@ -464,7 +464,9 @@ all rows looks perfect in its only bin.
 """
 
 
-def method_reliability_chart(found: Comparison, order: Sequence[str], *, dark: bool) -> Chart:
+def method_reliability_chart(
+    found: Comparison, order: Sequence[str], *, dark: bool = False
+) -> Chart:
     """The reliability diagram of every method, on one scale."""
     figure = method_reliability_figure(found, order, dark=dark)
     return Chart(

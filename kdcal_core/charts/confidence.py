@@ -107,7 +107,7 @@ def confidence_curve_chart(
     anchor: HistogramAnchor,
     class_name: str,
     *,
-    dark: bool,
+    dark: bool = False,
     method: str = "kde_mon2",
 ) -> Chart:
     """The curve of one class over its histogram, with its densities.
@@ -130,7 +130,7 @@ def bandwidth_chart(
     anchors: Sequence[HistogramAnchor],
     class_names: Sequence[str],
     *,
-    dark: bool,
+    dark: bool = False,
 ) -> Chart:
     """Both bandwidth rules, class by class."""
     figure = bandwidth_figure(recommended, monotone, anchors, class_names, dark=dark)
@@ -157,7 +157,7 @@ def noise_chart(
     halves: Sequence[tuple[HistogramAnchor, HistogramAnchor]],
     class_names: Sequence[str],
     *,
-    dark: bool,
+    dark: bool = False,
     seed: int,
 ) -> Chart:
     """Histograms of two random halves of the same rows; ``seed`` determines the halves."""

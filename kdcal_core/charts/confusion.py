@@ -37,7 +37,7 @@ _CONFUSION_NAMES: dict[ConfusionTable, str] = {
 
 
 def confusion_chart(
-    confusion: Confusion, which: ConfusionTable, class_names: Sequence[str], *, dark: bool
+    confusion: Confusion, which: ConfusionTable, class_names: Sequence[str], *, dark: bool = False
 ) -> Chart:
     """One of the three tables of true and predicted classes."""
     return Chart(

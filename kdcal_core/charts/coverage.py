@@ -41,7 +41,7 @@ def coverage_by_chart(
     before: Sequence[CoverageRow],
     *,
     column: str,
-    dark: bool,
+    dark: bool = False,
     after: Sequence[CoverageRow] | None = None,
     after_name: str = "Recalibrated",
     after_by: str = "calibrated",
@@ -67,7 +67,7 @@ def coverage_by_chart(
     )
 
 
-def coverage_chart(found: Coverage, *, dark: bool) -> Chart:
+def coverage_chart(found: Coverage, *, dark: bool = False) -> Chart:
     """Coverage at every stated level."""
     levels = [f"{100 * row.level:g}%" for row in found.rows]
     held = [row.coverage for row in found.rows]
@@ -331,7 +331,7 @@ wide.
 def quantile_reliability_chart(
     before: QuantileReliability,
     *,
-    dark: bool,
+    dark: bool = False,
     after: QuantileReliability | None = None,
     after_name: str = "Recalibrated",
     after_by: str = "calibrated",

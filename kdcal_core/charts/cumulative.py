@@ -32,7 +32,7 @@ _CHANCE = 0.05
 
 
 def cumulative_chart(
-    found: CumulativeDifferences, class_names: Sequence[str], *, dark: bool
+    found: CumulativeDifferences, class_names: Sequence[str], *, dark: bool = False
 ) -> Chart:
     """The curve of cumulative differences with its band."""
     words = cumulative_words(found, class_names)

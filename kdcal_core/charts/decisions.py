@@ -65,7 +65,7 @@ def net_benefit_chart(
     counts: DecisionCounts,
     threshold: float,
     *,
-    dark: bool,
+    dark: bool = False,
     repaired: DecisionCounts | None = None,
     gained: Band | None = None,
     repaired_name: str = "Calibrated",
@@ -142,7 +142,7 @@ def decision_words(counts: DecisionCounts, threshold: float, name: str) -> str:
 
 
 def decisions_chart(
-    counts: DecisionCounts, threshold: float, names: tuple[str, str], *, dark: bool
+    counts: DecisionCounts, threshold: float, names: tuple[str, str], *, dark: bool = False
 ) -> Chart:
     """The rows by truth and by what follows at a threshold.
 
@@ -155,7 +155,7 @@ def decisions_chart(
 
 
 def cost_chart(
-    counts: DecisionCounts, costs: Costs, threshold: float, *, dark: bool, by: str = "model"
+    counts: DecisionCounts, costs: Costs, threshold: float, *, dark: bool = False, by: str = "model"
 ) -> Chart:
     """Mean cost of a row by threshold, with the best thresholds.
 

@@ -33,7 +33,7 @@ class WeightCurve:
 
 
 def feature_weight_chart(
-    weights: FloatArray, training: FloatArray, held_out: FloatArray, *, dark: bool
+    weights: FloatArray, training: FloatArray, held_out: FloatArray, *, dark: bool = False
 ) -> Chart:
     """AUROC by weight (m,) on both kinds of rows, with the best weight of each."""
     curves = (

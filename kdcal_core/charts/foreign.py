@@ -116,7 +116,7 @@ def distance_chart(
     n_rows: int,
     n_moved: int,
     n_features: int,
-    dark: bool,
+    dark: bool = False,
 ) -> Chart:
     """Confidence against distance, of the model and of other methods.
 
@@ -169,7 +169,12 @@ def distance_label(key: str) -> str:
 
 
 def density_chart(
-    found: LogDensities, unknown: Estimate, n_unknown: int, alpha: float | None, *, dark: bool
+    found: LogDensities,
+    unknown: Estimate,
+    n_unknown: int,
+    alpha: float | None,
+    *,
+    dark: bool = False,
 ) -> Chart:
     """Ordinary and foreign rows by their density, with the floor that ``alpha`` set.
 
@@ -189,7 +194,7 @@ def density_chart(
     )
 
 
-def exponent_chart(selection: Selection, *, dark: bool) -> Chart:
+def exponent_chart(selection: Selection, *, dark: bool = False) -> Chart:
     """Held-out log loss by the kernel's exponent."""
     words = selection_words(selection)
     return Chart(

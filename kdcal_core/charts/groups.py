@@ -53,7 +53,9 @@ class RepairedBy:
     name: str
 
 
-def groups_chart(found: GroupTable, *, dark: bool, repaired: RepairedBy | None = None) -> Chart:
+def groups_chart(
+    found: GroupTable, *, dark: bool = False, repaired: RepairedBy | None = None
+) -> Chart:
     """Every group by observed minus stated, rate, calibration error and AUC.
 
     With ``repaired``, a calibrated version stands below the model on every line. There is no panel

@@ -93,7 +93,7 @@ def lab_maps_chart(
     sure: Sequence[float],
     prior: float,
     data_box: tuple[float, float, float, float],
-    dark: bool,
+    dark: bool = False,
 ) -> Chart:
     """The rows, the true posterior and each method's posterior, on a square of ``axis``.
 
@@ -132,7 +132,7 @@ def lab_maps_chart(
 
 
 def lab_distance_chart(
-    curves: Mapping[str, tuple[str, DistanceCurve]], *, model: str, prior: float, dark: bool
+    curves: Mapping[str, tuple[str, DistanceCurve]], *, model: str, prior: float, dark: bool = False
 ) -> Chart:
     """Confidence against distance: a label and a curve for each method, by its key."""
     lines = [
@@ -161,7 +161,7 @@ def lab_distance_chart(
 
 
 def lab_measures_chart(
-    titles: Mapping[str, str], methods: Sequence[MeasuredMethod], *, dark: bool
+    titles: Mapping[str, str], methods: Sequence[MeasuredMethod], *, dark: bool = False
 ) -> Chart:
     """Every measure of every method; ``titles`` name the measures, "error" among them, by key."""
     found = {one.key: dict(zip(titles, one.estimates, strict=True)) for one in methods}
@@ -170,7 +170,7 @@ def lab_measures_chart(
     return replace(made, finding=words)
 
 
-def glance_figure(X: FloatArray, y: IntArray, *, dark: bool) -> go.Figure:
+def glance_figure(X: FloatArray, y: IntArray, *, dark: bool = False) -> go.Figure:
     """The first two dimensions of some drawn rows (m, d), small and without axes.
 
     A thumbnail beside the settings, not a `Chart`: it shows what will be simulated and measures

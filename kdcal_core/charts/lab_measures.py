@@ -40,7 +40,7 @@ def measures_chart(
     *,
     lead: str,
     how_to_read: str,
-    dark: bool,
+    dark: bool = False,
 ) -> Chart:
     """Every measure of every method; ``titles`` name the measures by key.
 

@@ -63,7 +63,7 @@ def sizes_chart(
     table: pd.DataFrame,
     *,
     lead: Sequence[str],
-    dark: bool,
+    dark: bool = False,
 ) -> Chart:
     """Measures against the number of rows.
 

@@ -67,7 +67,7 @@ class PickedNeighbourhood:
 def local_map_chart(
     local: LocalPit,
     *,
-    dark: bool,
+    dark: bool = False,
     x_title: str,
     y_title: str,
     picked: Sequence[PickedNeighbourhood] = (),

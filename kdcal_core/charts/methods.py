@@ -55,7 +55,7 @@ def methods_chart(
     curves: Collection[str],
     class_name: str,
     *,
-    dark: bool,
+    dark: bool = False,
 ) -> Chart:
     """Methods over one class's histogram.
 
@@ -176,7 +176,7 @@ def losses_chart(
     methods: Sequence[str],
     class_names: Sequence[str],
     *,
-    dark: bool,
+    dark: bool = False,
 ) -> Chart:
     """Losses by class and method, with those on other rows (``beside``) as hollow marks."""
     return Chart(

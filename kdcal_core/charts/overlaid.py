@@ -95,7 +95,7 @@ def overlaid_chart(
     earlier: tuple[str, str, pd.DataFrame],
     later: tuple[str, str, pd.DataFrame],
     *,
-    dark: bool,
+    dark: bool = False,
 ) -> Chart:
     """Charts of the same kind of an earlier and of a later audit, one over the other.
 

@@ -31,7 +31,7 @@ def pictures_chart(
     version: FloatArray | None,
     n_surest: int,
     *,
-    dark: bool,
+    dark: bool = False,
 ) -> Chart:
     """A mosaic of rows: the ``n_surest`` first are the most confident, the others the least.
 

@@ -98,7 +98,7 @@ def fault_colour(kind: str, colours: Palette, who: str = "model") -> str:
     return str(getattr(colours, kind.replace(" ", "_")))
 
 
-def pit_chart(histogram: PitHistogram, *, kind: str, dark: bool) -> Chart:
+def pit_chart(histogram: PitHistogram, *, kind: str, dark: bool = False) -> Chart:
     """The histogram of PIT values; ``kind`` is the fault that was found in them."""
     return Chart(
         pit_figure(histogram, dark=dark, kind=kind),
@@ -115,7 +115,7 @@ def pit_panels_chart(
     *,
     name: str,
     columns: int,
-    dark: bool,
+    dark: bool = False,
     most: int | None = None,
     narrow: bool = False,
 ) -> Chart:
@@ -135,19 +135,21 @@ def pit_panels_chart(
     )
 
 
-def pit_before_after_chart(panels: Sequence[PitPanel], *, dark: bool) -> Chart:
+def pit_before_after_chart(panels: Sequence[PitPanel], *, dark: bool = False) -> Chart:
     """All PIT values of the model and after recalibration."""
     chart = pit_panels_chart(panels, name="PIT before and after", columns=1, dark=dark)
     return replace(chart, how_to_read=BEFORE_AFTER)
 
 
-def pit_around_rows_chart(panels: Sequence[PitPanel], *, dark: bool, narrow: bool = False) -> Chart:
+def pit_around_rows_chart(
+    panels: Sequence[PitPanel], *, dark: bool = False, narrow: bool = False
+) -> Chart:
     """PIT values of the rows around single ones, of the model and after recalibration."""
     chart = pit_panels_chart(panels, name="neighbourhoods", columns=4, dark=dark, narrow=narrow)
     return replace(chart, how_to_read=AROUND_ROWS)
 
 
-def ecdf_chart(difference: EcdfDifference, *, dark: bool) -> Chart:
+def ecdf_chart(difference: EcdfDifference, *, dark: bool = False) -> Chart:
     """Observed minus stated shares of PIT values below every level."""
     words = ecdf_words(difference)
     return Chart(
@@ -182,7 +184,7 @@ def pit_figure(histogram: PitHistogram, *, dark: bool, kind: str = "none") -> go
     return figure
 
 
-def pit_panels(panels: Sequence[PitPanel], *, dark: bool, columns: int = 3) -> go.Figure:
+def pit_panels(panels: Sequence[PitPanel], *, dark: bool = False, columns: int = 3) -> go.Figure:
     """Histograms side by side on one scale: all rows, neighbourhoods, regions, before, after.
 
     Torres et al., Figs. 1f, 5c and 5d. The title of each gives its name, its rows and its fault.

@@ -114,7 +114,7 @@ def posterior_map_chart(
     x_title: str,
     y_title: str,
     outside: Cells,
-    dark: bool,
+    dark: bool = False,
     equal: bool = False,
     data_box: tuple[float, float, float, float] | None = None,
     narrow: bool = False,
@@ -159,7 +159,7 @@ def posterior_map_chart(
 
 
 def box_reliability_chart(
-    model: ReliabilityCurve, version: ReliabilityCurve | None, *, dark: bool
+    model: ReliabilityCurve, version: ReliabilityCurve | None, *, dark: bool = False
 ) -> Chart:
     """Reliability of the rows in a box, for the model and its kernel density version if any."""
     named = (("model", model), ("kernel density version", version))

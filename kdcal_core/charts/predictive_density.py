@@ -41,7 +41,11 @@ class DensityPanel:
 
 
 def predictive_density_chart(
-    panels: Sequence[DensityPanel], *, dark: bool, y_title: str, after_by: str = "calibrated"
+    panels: Sequence[DensityPanel],
+    *,
+    dark: bool = False,
+    y_title: str,
+    after_by: str = "calibrated",
 ) -> Chart:
     """The predictive densities of single rows before and after; ``y_title`` is the outcome.
 

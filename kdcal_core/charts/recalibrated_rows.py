@@ -55,7 +55,7 @@ def intervals_chart(
     outcomes: FloatArray,
     methods: Sequence[RowIntervals],
     *,
-    dark: bool,
+    dark: bool = False,
     y_title: str,
     level: float,
     furthest_of: int | None = None,
@@ -203,7 +203,7 @@ def misses_chart(
     xy: FloatArray,
     panels: Sequence[Misses],
     *,
-    dark: bool,
+    dark: bool = False,
     x_title: str,
     y_title: str,
     level: float,
@@ -391,7 +391,7 @@ def truth_chart(
     estimates: Sequence[Moments],
     distances: Sequence[float],
     *,
-    dark: bool,
+    dark: bool = False,
     rows: IntArray | None = None,
 ) -> Chart:
     """True against estimated moments.

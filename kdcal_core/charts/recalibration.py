@@ -75,7 +75,9 @@ class MeasuredRecalibration:
     differences: Mapping[str, Estimate] = field(default_factory=dict)
 
 
-def recalibration_measures_chart(methods: Sequence[MeasuredRecalibration], *, dark: bool) -> Chart:
+def recalibration_measures_chart(
+    methods: Sequence[MeasuredRecalibration], *, dark: bool = False
+) -> Chart:
     """Every measure of every method."""
     return Chart(
         recalibration_measures_figure(methods, dark=dark),
@@ -180,7 +182,7 @@ def recalibrator_title(key: str, title: str) -> str:
 
 
 def recalibration_differences_chart(
-    methods: Sequence[MeasuredRecalibration], *, dark: bool
+    methods: Sequence[MeasuredRecalibration], *, dark: bool = False
 ) -> Chart:
     """The paired change of every measure of every method from the model."""
     keys = _changed(methods)
@@ -415,7 +417,7 @@ class SelectionCurve:
 
 
 def neighbour_selection_chart(
-    selection: NeighbourSelection, titles: Mapping[str, str], *, dark: bool
+    selection: NeighbourSelection, titles: Mapping[str, str], *, dark: bool = False
 ) -> Chart:
     """How the neighbours were chosen; ``titles`` are those of the spaces, untrusted text."""
     words = selection.words({name: title.lower() for name, title in titles.items()})

@@ -40,7 +40,9 @@ region around them; the share is shown beside each.
 """
 
 
-def region_maps_chart(maps: Sequence[RegionMap], picked: int, words: str, *, dark: bool) -> Chart:
+def region_maps_chart(
+    maps: Sequence[RegionMap], picked: int, words: str, *, dark: bool = False
+) -> Chart:
     """Platt's map of every region; ``words`` describe the picked one (`region_map_words`)."""
     return Chart(
         region_maps_figure(maps, dark=dark, picked=picked),
@@ -209,7 +211,12 @@ One map for all rows would also correct this picture; only regions can correct t
 
 
 def repair_reliability_chart(
-    before: ReliabilityCurve, after: ReliabilityCurve, by: str, event: str | None, *, dark: bool
+    before: ReliabilityCurve,
+    after: ReliabilityCurve,
+    by: str,
+    event: str | None,
+    *,
+    dark: bool = False,
 ) -> Chart:
     """The model as it is and its calibrated output in one diagram.
 
@@ -237,7 +244,7 @@ def repair_reliability_chart(
 
 
 def auc_lift_chart(
-    lines: Sequence[tuple[str, PairedAuc]], partitions: Sequence[str], *, dark: bool
+    lines: Sequence[tuple[str, PairedAuc]], partitions: Sequence[str], *, dark: bool = False
 ) -> Chart:
     """How much each way to calibrate raised the AUROC.
 
@@ -257,7 +264,7 @@ def auc_lift_chart(
     )
 
 
-def loss_change_chart(lines: Sequence[tuple[str, Estimate]], *, dark: bool) -> Chart:
+def loss_change_chart(lines: Sequence[tuple[str, Estimate]], *, dark: bool = False) -> Chart:
     """How much each way to calibrate changed the log loss."""
     return Chart(
         loss_change_figure(lines, dark=dark),

@@ -119,7 +119,7 @@ faults of opposite sign cancel (Durfee et al., section 3, give an example).
 def regions_chart(
     search: RegionSearch,
     *,
-    dark: bool,
+    dark: bool = False,
     picked: int | None = None,
     ranked: bool = True,
     narrow: bool = False,
@@ -149,7 +149,7 @@ def region_reliability_chart(
     number: int,
     *,
     of_class: bool,
-    dark: bool,
+    dark: bool = False,
 ) -> Chart:
     """Region ``number`` beside all judged rows; None if it contains all of them.
 

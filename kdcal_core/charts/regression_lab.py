@@ -28,7 +28,9 @@ improve.
 """
 
 
-def surfaces_chart(axes: FloatArray, surfaces: Mapping[str, FloatArray], *, dark: bool) -> Chart:
+def surfaces_chart(
+    axes: FloatArray, surfaces: Mapping[str, FloatArray], *, dark: bool = False
+) -> Chart:
     """Heat maps of means (G, G) on two axes (2, G), by title, the truth first.
 
     The second axis varies slowest. Shades reach from the least to the largest true mean.
@@ -95,7 +97,7 @@ def surfaces_words(surfaces: Mapping[str, FloatArray]) -> str:
 
 
 def regression_measures_chart(
-    titles: Mapping[str, str], methods: Sequence[MeasuredMethod], *, dark: bool
+    titles: Mapping[str, str], methods: Sequence[MeasuredMethod], *, dark: bool = False
 ) -> Chart:
     """Measures of the model, its recalibrations and the truth; ``titles`` by key."""
     return measures_chart(titles, methods, lead="crps", how_to_read=JUDGED, dark=dark)

@@ -68,7 +68,7 @@ wrong ones. For the question "One class against the rest" every row counts in ev
 
 
 def reliability_chart(
-    found: Reliability, class_names: Sequence[str], *, dark: bool, small: bool = False
+    found: Reliability, class_names: Sequence[str], *, dark: bool = False, small: bool = False
 ) -> Chart:
     """The diagram of one question: its first curve, drawn by `reliability_figure`.
 
@@ -96,7 +96,7 @@ def reliability_chart(
 
 
 def reliability_by_class_chart(
-    found: Reliability, class_names: Sequence[str], *, dark: bool
+    found: Reliability, class_names: Sequence[str], *, dark: bool = False
 ) -> Chart:
     """One small diagram per class, for the `MAX_PANELS` classes with most rows."""
     curves = largest_curves(found)

@@ -25,7 +25,7 @@ the share of right rows among all rows at one score.
 """
 
 
-def scores_chart(histogram: ScoreHistogram, *, dark: bool) -> Chart:
+def scores_chart(histogram: ScoreHistogram, *, dark: bool = False) -> Chart:
     """Scores of right and of wrong predictions."""
     words = histogram_words(histogram)
     return Chart(
@@ -120,7 +120,7 @@ class ScorePanel:
     spread: ScoreSpread
 
 
-def score_panels_chart(panels: Sequence[ScorePanel], *, dark: bool) -> Chart:
+def score_panels_chart(panels: Sequence[ScorePanel], *, dark: bool = False) -> Chart:
     """Scores of the rows of a class and of the others, panel by panel."""
     words = _score_words([one.name for one in panels], [one.spread.certain for one in panels])
     return Chart(

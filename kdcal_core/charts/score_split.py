@@ -36,7 +36,7 @@ _NEAR = 0.02  # of an axis
 _SAME = 0.1  # of the model's miscalibration: smaller changes of discrimination are not named
 
 
-def split_chart(found: Comparison, order: Sequence[str], *, dark: bool) -> Chart:
+def split_chart(found: Comparison, order: Sequence[str], *, dark: bool = False) -> Chart:
     """Miscalibration against discrimination of every method, on lines of equal Brier score."""
     words = split_words(found, order)
     return Chart(

@@ -60,7 +60,7 @@ _HEIGHT = 300
 _MOST_POINTS = 800
 
 
-def e_process_chart(test: SequentialCalibration, *, dark: bool) -> Chart:
+def e_process_chart(test: SequentialCalibration, *, dark: bool = False) -> Chart:
     """The e-value after each labelled row of the new table, with the line at which it signals."""
     words = e_process_words(test)
     return Chart(
@@ -203,7 +203,7 @@ def _power_text(power: float) -> str:
     return formatted(10.0**power, ",.3g")
 
 
-def gap_chart(test: SequentialCalibration, *, dark: bool) -> Chart:
+def gap_chart(test: SequentialCalibration, *, dark: bool = False) -> Chart:
     """Mean stated probability minus rate up to each labelled row, with its confidence sequence."""
     words = gap_words(test)
     return Chart(

@@ -83,7 +83,7 @@ class Trend:
     points: tuple[TrendPoint, ...]
 
 
-def trend_chart(trend: Trend, *, dark: bool) -> Chart:
+def trend_chart(trend: Trend, *, dark: bool = False) -> Chart:
     """An estimate over the audits of a project, with the limit of its check."""
     words = trend_words(trend)
     return Chart(

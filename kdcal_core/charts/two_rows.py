@@ -47,7 +47,7 @@ and 13). Rows with $\mathcal{K}=1$ share a polytope.
 """
 
 
-def row_pair_chart(pair: RowPair, rows: tuple[int, int], *, dark: bool) -> Chart:
+def row_pair_chart(pair: RowPair, rows: tuple[int, int], *, dark: bool = False) -> Chart:
     """Two rows in the model's partition.
 
     Parameters

@@ -33,7 +33,7 @@ _OPEN, _OTHER = "Open review", "Other review"
 
 
 def version_curves_chart(
-    before: Reliability, after: Reliability, class_names: Sequence[str], *, dark: bool
+    before: Reliability, after: Reliability, class_names: Sequence[str], *, dark: bool = False
 ) -> Chart:
     """The reliability diagrams of the other and of the open review, one over the other."""
     colours = palette(dark)
@@ -90,7 +90,7 @@ def _version_curve(
 
 
 def version_quantiles_chart(
-    before: QuantileReliability, after: QuantileReliability, *, dark: bool
+    before: QuantileReliability, after: QuantileReliability, *, dark: bool = False
 ) -> Chart:
     """Stated against observed quantiles of the other and of the open review."""
     colours = palette(dark)

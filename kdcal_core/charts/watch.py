@@ -117,7 +117,7 @@ def watched_scores_chart(
     score: str,
     shares: LabelShift | ScoreShift | None = None,
     *,
-    dark: bool,
+    dark: bool = False,
     calibrated: bool = False,
 ) -> Chart:
     """Reference and new rows by their score, with the finding on their distributions.
@@ -277,7 +277,7 @@ def frozen_bins_chart(
     shift: ScoreShift,
     shares: LabelShift | ScoreShift | None = None,
     *,
-    dark: bool,
+    dark: bool = False,
     calibrated: bool = False,
 ) -> Chart:
     """Both tables in the bins of the population stability index."""
@@ -354,7 +354,7 @@ def _bin_name(low: float, high: float) -> str:
 def measures_chart(
     measures: Sequence[ComparedMeasure],
     *,
-    dark: bool,
+    dark: bool = False,
     calibrated: bool = False,
     of_forecasts: bool = False,
 ) -> Chart:
@@ -477,7 +477,7 @@ def class_shares_chart(
     classes: Sequence[str],
     shift: ScoreShift | None = None,
     *,
-    dark: bool,
+    dark: bool = False,
     calibrated: bool = False,
 ) -> Chart:
     """The share of each class in the reference rows and, without labels, in the new ones.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -150,3 +152,11 @@ def test_the_lift_names_the_best_of_the_partitions() -> None:
         [("One map", pair), ("Tree", pair), ("Forest", same)], ["Tree", "Forest"], dark=False
     )
     assert "The largest lift: Tree," in chart.finding
+
+
+def test_every_chart_is_light_unless_it_is_asked_to_be_dark():
+    for name in charts.__all__:
+        function = getattr(charts, name)
+        if inspect.isfunction(inspect.unwrap(function)):
+            asked = inspect.signature(function).parameters.get("dark")
+            assert asked is None or asked.default is False, name
