@@ -44,8 +44,21 @@ from kdcal_core.diagnostics.regression import fault, pit_histogram
 from kdcal_core.distributions import Normal, PredictiveDistribution, randomised_pit
 from kdcal_core.errors import InputError
 
+__all__ = [
+    "ConfidenceDisplay",
+    "Display",
+    "MMCDisplay",
+    "PITDisplay",
+    "RegionsDisplay",
+    "ReliabilityDisplay",
+]
+
 _CONFIG = {"displaylogo": False, "showSendToCloud": False}
 RADII = np.linspace(0.0, 5.0, 26)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 class Display(ABC):

@@ -1,6 +1,7 @@
 """The core stays light to import: nothing heavy until it is used."""
 
 import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -65,3 +66,19 @@ def test_every_public_name_is_there():
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = kdcal_core.no_such_name
+
+
+def _rooms() -> list[str]:
+    found = [
+        ".".join(path.parent.relative_to(ROOT).parts)
+        for path in sorted((ROOT / "kdcal_core").rglob("__init__.py"))
+        if "migrations" not in path.parts
+    ]
+    return [*found, "kdcal_core.displays"]
+
+
+@pytest.mark.parametrize("room", _rooms())
+def test_dir_of_a_room_shows_its_public_names_and_nothing_else(room):
+    module = importlib.import_module(room)
+    assert dir(module) == sorted(module.__all__)
+    assert all(hasattr(module, name) for name in module.__all__)

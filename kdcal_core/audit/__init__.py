@@ -360,3 +360,7 @@ __all__ = [
     "with_moments",
     "worst_code",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

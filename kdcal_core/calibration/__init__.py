@@ -110,3 +110,7 @@ __all__ = [
     "spread",
     "top_label",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

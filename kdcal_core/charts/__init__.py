@@ -355,3 +355,7 @@ __all__ = [
     "version_quantiles_chart",
     "watched_scores_chart",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

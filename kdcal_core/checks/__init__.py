@@ -85,3 +85,7 @@ __all__ = [
     "verdict_of",
     "with_group_sums",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -8,3 +8,7 @@ from __future__ import annotations
 from kdcal_core.cli.main import main
 
 __all__ = ["main"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

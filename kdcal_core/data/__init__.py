@@ -129,3 +129,7 @@ __all__ = [
     "used_columns",
     "weight_column",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -468,3 +468,7 @@ __all__ = [
     "wasserstein",
     "width_level",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

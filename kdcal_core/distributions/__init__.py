@@ -64,3 +64,7 @@ __all__ = [
     "save_distribution",
     "spread_of",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

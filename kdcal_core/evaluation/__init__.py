@@ -110,3 +110,7 @@ __all__ = [
     "row_scores",
     "summary_scores",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -32,3 +32,7 @@ __all__ = [
     "run_limited",
     "trial",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

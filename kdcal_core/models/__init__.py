@@ -51,3 +51,7 @@ __all__ = [
     "refuse_pickle",
     "wrap_model",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

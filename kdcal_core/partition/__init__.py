@@ -42,3 +42,7 @@ __all__ = [
     "row_pair",
     "rows_of",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -127,3 +127,7 @@ __all__ = [
     "simplest_repair",
     "spread_of",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

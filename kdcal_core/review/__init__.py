@@ -192,3 +192,7 @@ __all__ = [
     "swap_classes",
     "undeclared_groups",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

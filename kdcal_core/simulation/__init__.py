@@ -53,3 +53,7 @@ __all__ = [
     "true_posterior",
     "trunk",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -602,3 +602,7 @@ def top_label_brier_losses(
     [0.0625, 1.0]
     """
     return np.asarray(np.square(correct - confidence))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

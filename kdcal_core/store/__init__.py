@@ -64,3 +64,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(f"kdcal_core.store.{_HOME[name]}"), name)
     raise AttributeError(f"module 'kdcal_core.store' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -488,3 +488,7 @@ __all__ = [
     "verdict_edition",
     "version_map",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -21,3 +21,7 @@ __all__ = [
     "printed_file",
     "recorded_report",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -27,3 +27,7 @@ __all__ = [
     "make_card",
     "save_calibrator",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

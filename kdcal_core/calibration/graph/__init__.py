@@ -22,3 +22,7 @@ __all__ = [
     "Located",
     "Selection",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

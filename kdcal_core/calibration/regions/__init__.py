@@ -26,3 +26,7 @@ __all__ = [
     "fit_maps",
     "layer_frame",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

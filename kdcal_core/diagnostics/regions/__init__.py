@@ -33,3 +33,7 @@ __all__ = [
     "region_finding",
     "search_finding",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -113,3 +113,7 @@ __all__ = [
     "summary_uniformity",
     "summary_wasserstein",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -33,3 +33,7 @@ __all__ = [
     "prune_tree",
     "unusable_columns",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -15,3 +15,7 @@ from kdcal_core.audit.report.guidelines.tripod import TRIPOD
 GUIDELINES = (TRIPOD, PROBAST, SR, SS)
 
 __all__ = ["GUIDELINES", "answers"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
