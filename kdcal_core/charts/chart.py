@@ -8,7 +8,7 @@ process that has imported Streamlit. Every figure therefore starts from :func:`n
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -17,6 +17,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from kdcal_core.charts.palette import TRANSPARENT, palette
+from kdcal_core.shown import Shown
 from kdcal_core.text import escape_html
 
 _PANEL_WIDTH = 206
@@ -47,8 +48,8 @@ class Panels:
     width: int = _PANEL_WIDTH
 
 
-@dataclass(frozen=True, eq=False)
-class Chart:
+@dataclass(frozen=True, eq=False, repr=False)
+class Chart(Shown):
     """A figure and everything that a screen or a report shows with it.
 
     Every module of `kdcal_core.charts` has functions that make charts from a result, for the light
@@ -93,6 +94,12 @@ class Chart:
     table: Callable[[], pd.DataFrame]
     name: str
     panels: Panels | None = None
+
+    def _shown(self) -> Iterator[tuple[str, str]]:
+        yield "Chart", self.name
+        if self.finding:
+            yield "Finding", self.finding
+        yield "Picture", self.alt
 
 
 FONT = "Source Sans, Source Sans Pro, Helvetica Neue, Arial, sans-serif"

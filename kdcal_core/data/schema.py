@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kdcal_core.shown import Shown, names_text
 from kdcal_core.statistics import Dependence, DesignedRows
 
 FloatArray = NDArray[np.float64]
@@ -45,8 +47,8 @@ Family = Literal[
 ]
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
+@dataclass(frozen=True, eq=False, repr=False)
+class Table(Shown):
     """A table as it was read, with its identity.
 
     Attributes
@@ -70,6 +72,13 @@ class Table:
     @property
     def n_rows(self) -> int:
         return len(self.frame)
+
+    def _shown(self) -> Iterator[tuple[str, str]]:
+        yield "Table", self.name
+        yield "Rows", f"{self.n_rows:,}"
+        yield "Columns", names_text(tuple(map(str, self.frame.columns)), "column")
+        if self.notes:
+            yield "Notes", " ".join(self.notes)
 
 
 @dataclass(frozen=True)

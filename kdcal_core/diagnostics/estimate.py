@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from kdcal_core.shown import Shown
 from kdcal_core.statistics import clopper_pearson
 from kdcal_core.text import number_text, range_text
 
@@ -16,8 +17,8 @@ CONFIDENCE_GAP, EVENT_GAP = "Confidence gap", "Probability minus rate"
 LEAST_ROWS = 10  # fewer rows never make a headline
 
 
-@dataclass(frozen=True)
-class Estimate:
+@dataclass(frozen=True, repr=False)
+class Estimate(Shown):
     """A number with its interval, its sample size and its full name.
 
     Attributes
@@ -57,6 +58,10 @@ class Estimate:
     >>> ece = Estimate("Confidence ECE", "ECE", 0.0212, 0.01, 0.0318, 569)
     >>> float(ece), round(ece, 3), f"{ece:.1%}"
     (0.0212, 0.021, '2.1%')
+    >>> ece
+    ECE: 0.021 (0.010 to 0.032)
+      Estimator: Confidence ECE
+      Interval: at 95%; 569 rows
     >>> print(f"ECE {ece}")
     ECE 0.021 (0.010 to 0.032)
     """
@@ -92,6 +97,12 @@ class Estimate:
 
     def __str__(self) -> str:
         return estimate_text(self)
+
+    def _shown(self) -> Iterator[tuple[str, str]]:
+        yield self.label, estimate_text(self)
+        yield "Estimator", self.name
+        how = f", {self.interval}" if has_interval(self) and self.interval else ""
+        yield "Interval", f"at {100 * self.level:g}%{how}; {rows_text(self)}"
 
 
 def share_estimate(

@@ -6,7 +6,7 @@ model is over- or under-confident. Class names are not escaped; callers do that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -40,6 +40,7 @@ from kdcal_core.diagnostics.targets import (
     null_rates,
     targets,
 )
+from kdcal_core.shown import Shown
 from kdcal_core.statistics import BinDependence, clopper_pearson
 from kdcal_core.text import counted, in_sentence, number_text
 
@@ -114,8 +115,8 @@ class ReliabilityCurve:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Reliability:
+@dataclass(frozen=True, eq=False, repr=False)
+class Reliability(Shown):
     """Reliability diagrams of one kind: one curve for "confidence", K for the other kinds."""
 
     kind: Kind
@@ -124,6 +125,12 @@ class Reliability:
     level: float
     n: int
     curves: tuple[ReliabilityCurve, ...]
+
+    def _shown(self) -> Iterator[tuple[str, str]]:
+        yield "Reliability", reliability_finding(self)
+        curves = counted(len(self.curves), "curve")
+        yield "Diagram", f"{self.kind}, {curves}, {self.n_bins:,} {self.strategy} bins"
+        yield "Rows", f"{self.n:,}"
 
 
 def reliability(

@@ -30,7 +30,7 @@ from kdcal_core.models.output_meaning import (
     class_names,
     resolve_outputs,
 )
-from kdcal_core.models.protocol import Features, Model, Regressor
+from kdcal_core.models.protocol import Features, Model, Regressor, ShownModel
 from kdcal_core.models.upload_checks import (
     check_children,
     check_class_count,
@@ -113,7 +113,7 @@ def _build(
     return LightGBMClassifier(booster, parsed, classes=classes, feature_names=feature_names)
 
 
-class LightGBMTrees:
+class LightGBMTrees(ShownModel):
     """Boosted trees of LightGBM; leaves through ``pred_leaf``."""
 
     def __init__(

@@ -35,7 +35,7 @@ from kdcal_core.models.output_meaning import (
     resolve_outputs,
     to_proba,
 )
-from kdcal_core.models.protocol import Features, Model, Regressor
+from kdcal_core.models.protocol import Features, Model, Regressor, ShownModel
 from kdcal_core.models.upload_checks import check_tree_nodes, model_trial
 from kdcal_core.partition import ActivationCodes, LeafCodes, pack_bits
 from kdcal_core.text import counted
@@ -98,7 +98,7 @@ class Layers:
     head: tuple[str, list[str]] | None
 
 
-class OnnxModel:
+class OnnxModel(ShownModel):
     """An ONNX graph without a partition that kdcal can read."""
 
     def __init__(self, core: Core, kind: str) -> None:

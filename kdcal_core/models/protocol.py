@@ -7,7 +7,7 @@ saved calibrator recognises its model by the model's answers for given rows.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -21,6 +21,7 @@ from kdcal_core.data import Family, FloatArray, Task
 from kdcal_core.errors import InputError
 from kdcal_core.partition import ActivationCodes, Codes, LeafCodes
 from kdcal_core.progress import Progress
+from kdcal_core.shown import Shown, names_text
 
 Features = pd.DataFrame | NDArray[Any]
 
@@ -239,7 +240,22 @@ class ModelInfo:
     has_members: bool = False
 
 
-class Ensemble:
+class ShownModel(Shown):
+    """A model that says in a few lines what it is."""
+
+    def _shown(self) -> Iterator[tuple[str, str]]:
+        yield "Model", getattr(self, "kind", "")
+        classes = getattr(self, "classes", None)
+        if classes is not None:
+            yield "Classes", names_text(classes, "class", "classes")
+        else:
+            yield "Outputs", names_text(getattr(self, "outputs", ()), "output")
+        names = getattr(self, "feature_names", None)
+        known = names_text(names, "feature") if names else f"{getattr(self, 'n_features', 0):,}"
+        yield "Features", known
+
+
+class Ensemble(ShownModel):
     """An ensemble of point predictions (deep ensembles, models of several seeds).
 
     Parameters

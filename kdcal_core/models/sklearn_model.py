@@ -29,7 +29,7 @@ from kdcal_core.models.output_meaning import (
     pick_layer,
     resolve_outputs,
 )
-from kdcal_core.models.protocol import Features, Model, Regressor
+from kdcal_core.models.protocol import Features, Model, Regressor, ShownModel
 from kdcal_core.partition import ActivationCodes, LeafCodes, pack_bits
 
 _FOREST_NAMES = {
@@ -106,7 +106,7 @@ def wrap(
     return kind(model, classes, feature_names)
 
 
-class SklearnModel:
+class SklearnModel(ShownModel):
     """A fitted scikit-learn model with its columns and its description."""
 
     def __init__(self, model: Any, feature_names: Sequence[str] | None) -> None:

@@ -43,7 +43,7 @@ from kdcal_core.models.output_meaning import (
     resolve_outputs,
     to_proba,
 )
-from kdcal_core.models.protocol import Features, Regressor
+from kdcal_core.models.protocol import Features, Regressor, ShownModel
 from kdcal_core.models.torch_operators import (
     KINDS,
     PASSING,
@@ -373,7 +373,7 @@ _BLOCK_CELLS = 1 << 26
 _MOST_BLOCK_ROWS = 8192
 
 
-class TorchModel:
+class TorchModel(ShownModel):
     """A network and its columns."""
 
     kind: str

@@ -37,7 +37,7 @@ from kdcal_core.models.output_meaning import (
     resolve_outputs,
     string_list,
 )
-from kdcal_core.models.protocol import Features, Model, Regressor
+from kdcal_core.models.protocol import Features, Model, Regressor, ShownModel
 from kdcal_core.models.upload_checks import (
     check_children,
     check_class_count,
@@ -283,7 +283,7 @@ def _build(
     )
 
 
-class XGBoostTrees:
+class XGBoostTrees(ShownModel):
     """Boosted trees of XGBoost; leaves through ``pred_leaf``.
 
     A model that was stopped early predicts with its best iterations, as ``XGBClassifier`` does.

@@ -5,6 +5,7 @@ Names of columns and categories are not escaped; callers do that.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -13,8 +14,9 @@ import pandas as pd
 from scipy.special import ndtri
 
 from kdcal_core.data import IntArray
-from kdcal_core.diagnostics.estimate import Estimate, interval_text, value_text
+from kdcal_core.diagnostics.estimate import Estimate, estimate_text, interval_text, value_text
 from kdcal_core.partition.tree import ALL_ROWS, Condition, PartitionTree
+from kdcal_core.shown import Shown
 from kdcal_core.statistics import normal_quantile
 from kdcal_core.text import counted, number_text, p_text
 
@@ -89,8 +91,8 @@ class Region:
     spread: Estimate | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class RegionSearch:
+@dataclass(frozen=True, eq=False, repr=False)
+class RegionSearch(Shown):
     """A partition of the inputs and the fault of each of its regions.
 
     Attributes
@@ -139,6 +141,12 @@ class RegionSearch:
     redraws: int = 0
     least: int = 0
     effect: float = 1.0
+
+    def _shown(self) -> Iterator[tuple[str, str]]:
+        yield "Regions", search_finding(self)
+        yield "Overall", estimate_text(self.overall)
+        yield "Judged", self.target
+        yield "Rows", f"{self.n_judge:,} judged, {self.n_grow:,} to find the regions"
 
     def unnoticed(self, power: float) -> float:
         """The smallest gap of a fifth of the rows that the search notices with this probability.
