@@ -190,6 +190,7 @@ class ReliabilityDisplay(_OfClasses):
         **settings
             As for :func:`kdcal_core.diagnostics.reliability`.
         """
+        _refuse_pos_label(settings)
         stated, truth, names = _classified(y, proba, classes)
         label = _event(event, names)
         kind: Any = "confidence" if label is None else "class"
@@ -268,6 +269,7 @@ class RegionsDisplay(_OfClasses):
         **settings
             As for :func:`kdcal_core.diagnostics.find_regions`.
         """
+        _refuse_pos_label(settings)
         stated, truth, names = _classified(y, proba, classes)
         label = _event(event, names)
         rows = ScoredSet(stated, truth, names, digest="", name="calibration")
@@ -346,8 +348,24 @@ class PITDisplay(Display):
         y : (n,) array-like
         **settings
             As for ``from_predictions``.
+
+        Raises
+        ------
+        InputError
+            If ``predict`` takes no ``return_std``.
         """
-        mean, std = estimator.predict(X, return_std=True)
+        try:
+            mean, std = estimator.predict(X, return_std=True)
+        except TypeError as error:
+            if "return_std" not in str(error):
+                raise
+            raise InputError(
+                f"A {type(estimator).__name__} predicts no standard deviation: its predict takes "
+                "no return_std",
+                fix="Choose a regressor that does, such as BayesianRidge or "
+                "GaussianProcessRegressor, or give the predicted distributions: "
+                "PITDisplay.from_predictions(y, Normal(mean, std)).",
+            ) from error
         return cls.from_predictions(y, Normal(mean, std), **settings)
 
     def _draw(self, dark: bool) -> Chart:
@@ -418,6 +436,15 @@ def _classified(
     stated, truth, named = check_rows(proba, y, names)
     assert named is not None
     return stated, truth, named
+
+
+def _refuse_pos_label(settings: dict[str, Any]) -> None:
+    if "pos_label" in settings:
+        label = str(settings["pos_label"])[:80]
+        raise InputError(
+            f"The event of interest is not called pos_label here ({label!r})",
+            fix=f"Name the class with event={label!r}.",
+        )
 
 
 def _event(event: Any, names: tuple[str, ...]) -> int | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import BayesianRidge, LogisticRegression
+from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import kdcal_core
 from kdcal_core import (
@@ -93,3 +95,19 @@ def test_columns_that_match_no_classes_are_refused(held_out):
         ReliabilityDisplay.from_predictions(y, np.full((len(y), 3), 1 / 3))
     with pytest.raises(InputError, match="no inputs to search"):
         RegionsDisplay.from_predictions(y, np.full(len(y), 0.5))
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_regressor_without_a_spread_is_refused_with_what_is_needed(held_out, wrapped):
+    _, X, _ = held_out
+    model = make_pipeline(StandardScaler(), LinearRegression()) if wrapped else LinearRegression()
+    model.fit(X, X["age"])
+    with pytest.raises(InputError, match=r"no standard deviation.*BayesianRidge"):
+        PITDisplay.from_estimator(model, X, X["age"])
+
+
+@pytest.mark.parametrize("display", [ReliabilityDisplay, RegionsDisplay])
+def test_pos_label_is_answered_with_event(held_out, display):
+    model, X, y = held_out
+    with pytest.raises(InputError, match="event='sick'"):
+        display.from_estimator(model, X, y, pos_label="sick")

@@ -24,6 +24,7 @@ from kdcal_core.calibration.calibrator_base import Calibrator
 from kdcal_core.calibration.calibrators import calibrator_entry
 from kdcal_core.calibration.fitting import Calibrated, calibrated, fit_calibrator
 from kdcal_core.data import FloatArray, ScoredSet, as_pandas
+from kdcal_core.data.array_checks import refuse_rows
 from kdcal_core.errors import InputError
 
 
@@ -101,18 +102,21 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         y : (n,) array-like
             Classes of any type.
         sample_weight : (n,) array-like, optional
-            For the calibrator, and for the model if it takes weights.
+            For the calibrator, and for the model if it takes weights; 0 or more.
 
         Raises
         ------
         InputError
-            If a class has too few rows for the folds, or the calibrator needs more.
+            If a class has too few rows for the folds, or the calibrator needs more; for negative
+            weights.
         """
         self._validate_params()
         inputs = _frame(X)
         X, y = indexable(X, column_or_1d(as_pandas(y), warn=True))
         check_classification_targets(y)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X)
+        if weight is not None:
+            refuse_rows(weight < 0.0, "A weight is negative", "Give weights of 0 or more.")
         if len(y) == 0:
             raise InputError("There are no rows", fix="Give rows with their classes.")
         if self.cv == "prefit":

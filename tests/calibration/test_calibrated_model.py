@@ -119,3 +119,11 @@ def test_calibrators_are_found_by_the_names_that_people_try(guess, key):
 def test_an_unknown_name_is_answered_with_the_nearest():
     with pytest.raises(InputError, match=r"Did you mean temperature\?"):
         calibrator_entry("temprature")
+
+
+def test_negative_weights_are_named(rows):
+    X, y = rows
+    weight = np.ones(len(y))
+    weight[[4, 9]] = -1.0
+    with pytest.raises(InputError, match=r"A weight is negative \(row 5\). At least 1 more row"):
+        CalibratedModel(GaussianNB(), "platt").fit(X, y, sample_weight=weight)
