@@ -136,8 +136,7 @@ class SimplestChoice:
         if at != best:
             return (
                 f"{first}. The smallest is {number(self.losses[best])}, of {names[best]}; this one "
-                f"is simpler, and the difference could be chance (up to {number(self.equal[at])} "
-                "counts as equal)."
+                f"is simpler, and up to {number(self.equal[at])} more counts as equal."
             )
         simpler = names[1:at]
         if not simpler:
@@ -145,7 +144,7 @@ class SimplestChoice:
         are, lose = ("is", "loses") if len(simpler) == 1 else ("are", "lose")
         return (
             f"{first}. No other {kind} among the candidates has a smaller one; "
-            f"{listed(simpler, len(simpler))} {are} simpler, but {lose} more than could be chance."
+            f"{listed(simpler, len(simpler))} {are} simpler, but {lose} more than counts as equal."
         )
 
 

@@ -279,7 +279,7 @@ def _words_of_few(found: SimplestChoice, judged: str) -> str:
             f"The model as it is was chosen: its log loss is {model}, {judged}, and that of "
             f"ensemble temperature is {ets}. {only}"
         )
-    why = "" if found.best else ", which could well be chance"
+    why = "" if found.best else "; so small a difference could well be chance"
     return (
         f"Ensemble temperature was chosen: its log loss is {ets}, {judged}, and the model's is "
         f"{model}{why}. {only}"
