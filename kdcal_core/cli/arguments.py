@@ -137,7 +137,10 @@ def _diagnose(commands: argparse._SubParsersAction[Parser]) -> None:
     command.add_argument(
         "--json",
         metavar="FILE",
-        help="also write all results to this JSON file; - prints the JSON instead of the report",
+        nargs="?",
+        const="-",
+        help="also write all results to this JSON file; without one, or with -, print the JSON "
+        "instead of the report",
     )
     _force(command)
     _quiet(command)

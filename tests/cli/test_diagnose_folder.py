@@ -87,7 +87,7 @@ def test_a_regression_has_the_numbers_of_one_file(forecasts, capsys):
     kind, folder, whole = forecasts
     code, out, err = run(capsys, "--predictions", folder, "--json", "-")
     assert (code, err) == (0, "")
-    code, other, _ = run(capsys, "--predictions", whole, "--json", "-")
+    code, other, _ = run(capsys, "--predictions", whole, "--json")
     ours, theirs = (json.loads(text) for text in (out, other))
     assert ours["task"] == theirs["task"] == "regression"
     for name in ("family", "parameters", "true_mean", "bins", "seed"):
