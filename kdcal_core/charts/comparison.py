@@ -265,7 +265,7 @@ def comparison_finding(found: Comparison, measure: str) -> str:
     >>> rows = ScoredSet(np.column_stack([1 - p, p]), y, ("no", "yes"), "digest", "calibration")
     >>> found = compare(["sts"], ReviewData(rows, None, rows.classes, {}), n_boot=200)
     >>> comparison_finding(found, "ece")  # doctest: +ELLIPSIS
-    'The model as it is and STS cannot be told apart in ECE, on these 400 rows...
+    'STS and the model as it is cannot be told apart in ECE, on these 400 rows...
     """
     chosen = found.measure(measure)
     if chosen.group == "speed":

@@ -57,6 +57,14 @@ def as_pandas(given: Any) -> Any:
         )
     if not isinstance(known, nw.DataFrame | nw.Series):
         return given
+    dtypes = known.schema if isinstance(known, nw.DataFrame) else {known.name: known.dtype}
+    for name, dtype in dtypes.items():
+        if dtype == nw.Object:  # Arrow would carry their addresses, as bytes that may be text
+            raise InputError(
+                "The column holds Python objects, not text or numbers",
+                fix="Leave it out of the table, or convert it to text.",
+                column=name or None,
+            )
     try:
         carried = known.to_arrow()
     except pa.ArrowException as error:
