@@ -159,7 +159,7 @@ class PitOverview:
 @review_task(
     "PIT: measuring all rows, with intervals",
     reads=the_set_and_its_scale,
-    edition=lambda: " ".join(MEASURES),
+    edition=lambda: " ".join(("band of weighted rows", *MEASURES)),
 )
 def pit_overview(sets: Sets, *, which: Which) -> PitOverview:
     """Everything about all rows together, except the histogram with a choice of bins."""

@@ -150,7 +150,7 @@ def set_overview(sets: Sets, *, which: Which, event: int | None = None) -> SetOv
     scored = sets.read(which)
     sets.progress(0.1, "Counting")
     tables = confusion(scored.proba, scored.y, len(scored.classes), sample_weight=scored.design)
-    scores = score_histogram(scored.proba, scored.y, kind="confidence", sample_weight=scored.design)
+    scores = score_histogram(scored.proba, scored.y, kind="confidence", sample_weight=scored.weight)
     sets.progress(0.3, "Drawing up the reliability diagram")
     overall = overall_reliability(scored, event)
     sets.progress(0.6, "Measuring, with intervals")
@@ -208,7 +208,7 @@ class Estimates:
 @review_task(
     "Reliability: measuring everything, with intervals",
     reads=the_set_and_its_scale,
-    edition=lambda: " ".join(("those of checks", *MEASURES)),
+    edition=lambda: " ".join(("those of checks, noise of the split", *MEASURES)),
 )
 def set_estimates(sets: Sets, *, which: Which, event: int | None = None) -> Estimates:
     """All estimates of the set, also those that checks judge, of the confidence or of an event.

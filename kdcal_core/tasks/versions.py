@@ -136,7 +136,7 @@ def comparison_request(workspace: Workspace, review: Review, other: Review) -> R
     "Versions: comparing two reviews",
     reads=BOTH_SETS,
     needs=require_scored,
-    edition=lambda: " ".join(MEASURES),
+    edition=lambda: " ".join(("band of weighted rows", *MEASURES)),
 )
 def compare_reviews(
     sets: Sets, *, other: str, other_is: dict[str, Any], event: int | None = None
