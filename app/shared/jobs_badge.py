@@ -9,7 +9,7 @@ from kdcal_core.jobs import JobSnapshot, jobs
 from kdcal_core.text import escape_markdown
 
 _SHOWN = "jobs_in_badge"
-_POLL = 0.5  # seconds, while there is something to wait for
+_POLL = 1.0  # seconds, while there is something to wait for; a page that waits asks twice as often
 
 
 def show() -> None:
