@@ -34,8 +34,14 @@ from kdcal_core.calibration.kernel_bandwidths import (
     sign_changes,
     smooth_bandwidths,
 )
-from kdcal_core.calibration.shrinkage import SHRINKAGE, Answers, ShrunkConfidence, pooled
-from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.calibration.shrinkage import (
+    MOST_ROWS,
+    SHRINKAGE,
+    Answers,
+    ShrunkConfidence,
+    pooled,
+)
+from kdcal_core.data import FloatArray, IntArray, check_weight
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.store import storable
 from kdcal_core.store.estimators import LARGEST, check_array, demand
@@ -285,14 +291,66 @@ class TopLabelKDE(ShrunkConfidence):
         self.shrinkage = shrinkage
 
     _why_no_onnx = None
+    _count: FloatArray | None = None  # rows that each row stands for, while such a fit lasts
 
     def rows_needed(self, n_classes: int) -> int:
         return 2 * SPARSE * n_classes
 
     def fit(self, proba: Any, y: Any, sample_weight: Any = None) -> Self:
-        for name in ("rule_shrinkage_", "_rows_"):
-            self.__dict__.pop(name, None)  # from an earlier fit
+        self._forget()
         return super().fit(proba, y, sample_weight)
+
+    def fit_counts(self, proba: Any, y: Any, count: Any) -> Self:
+        """Fit on rows that each stand for many equal ones, as the cells of a summary do.
+
+        As :meth:`fit` on those rows one by one. Of more than 20,000 rows, temperature and amount of
+        the shrinkage are chosen by 20,000 drawn with a fixed seed.
+
+        Parameters
+        ----------
+        proba : (n, K) array or data frame, or (n,)
+        y : (n,) array of int or str
+            As of :meth:`fit`.
+        count : (n,) array of int
+            Rows that each stands for, at least 1.
+
+        Raises
+        ------
+        InputError
+            If an array does not have this form; the message names the row.
+
+        Examples
+        --------
+        >>> proba, y = [[0.8, 0.2], [0.7, 0.3], [0.4, 0.6], [0.3, 0.7]] * 2, [0] * 4 + [1] * 4
+        >>> count = [9000, 7000, 3000, 1000, 2000, 3000, 6000, 9000]
+        >>> kde = TopLabelKDE(0.01, shrinkage=None).fit_counts(proba, y, count)
+        >>> kde.predict_confidence([[0.4, 0.6]]).round(2).tolist()  # 6,000 of 9,000
+        [0.67]
+        """
+        self._validate_params()
+        proba, y = self._learnt(proba, y)
+        times = check_weight(count, len(y))
+        if (times % 1.0).any():
+            raise InputError(
+                f"Row {np.flatnonzero(times % 1.0)[0]:,} stands for a part of a row",
+                fix="Give whole numbers; weights of rows are for `fit`.",
+            )
+        drawn = np.repeat(np.arange(len(y)), _drawn(times))
+        self.n_classes_ = proba.shape[1]
+        self.notes_, self._class_notes = (), {}
+        self._forget()
+        self._count, self._chosen_by = times, (proba[drawn], y[drawn], np.ones(len(drawn)))
+        try:
+            self._fit(proba, y, times)
+        finally:
+            self._count = self._chosen_by = None
+        self._note_few(int(times.sum()))
+        return self
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit left and this one may not replace."""
+        for name in ("rule_shrinkage_", "_rows_", "shrinkage_", "anchor_temperature_"):
+            self.__dict__.pop(name, None)
 
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         super()._fit(proba, y, weight)
@@ -320,6 +378,7 @@ class TopLabelKDE(ShrunkConfidence):
         """Store the scores of each class as kernels, and why classes fall back."""
         predicted, score = top_label(proba)
         correct = predicted == y
+        count = np.ones(len(y)) if self._count is None else self._count
         n = self.n_classes_
         self._conf1_ = self._class_confidence(predicted, correct.astype(np.float64), weight)
         self.bandwidths_ = np.full(n, np.nan)
@@ -332,14 +391,14 @@ class TopLabelKDE(ShrunkConfidence):
         self.rule_bandwidths_ = {r: np.full(n, np.nan) for r in SIGN_CHANGES} if by_rule else {}
         for label, rows in rows_by_class(predicted, n):
             right, wrong = rows[correct[rows]], rows[~correct[rows]]
-            self._counts_[label] = len(right), len(wrong)
+            self._counts_[label] = count[right].sum(), count[wrong].sum()
             self.lower_limits_[label] = max(float(score[rows].min()), self.lower_limit or 0.0)
             fallback[label] = self._reason(label, score[rows])
-            self._everyone[label] = KernelSum(score[rows], weight[rows])
+            self._everyone[label] = KernelSum(score[rows], weight[rows], count[rows])
             if not fallback[label]:
                 self._kernels[label] = (
-                    KernelSum(score[right], weight[right]),
-                    KernelSum(score[wrong], weight[wrong]),
+                    KernelSum(score[right], weight[right], count[right]),
+                    KernelSum(score[wrong], weight[wrong], count[wrong]),
                 )
         self.fallback_ = tuple(fallback)
 
@@ -599,6 +658,14 @@ class TopLabelKDE(ShrunkConfidence):
                 self._shared[label](score, reach)[0] - self._everyone[label](score, reach)[0]
             )
         return pooled(confidence, rows, np.clip(shared, 0.0, 1.0), self.shrinkage_)
+
+
+def _drawn(times: FloatArray) -> IntArray:
+    """How often to take each row that stands for so many, for at most `MOST_ROWS` in all."""
+    total = times.sum()
+    if total <= MOST_ROWS:
+        return times.astype(np.int64)
+    return np.random.default_rng(0).multinomial(MOST_ROWS, times / total)
 
 
 def _wanted(n: int, few: int) -> int:

@@ -65,6 +65,8 @@ class KernelSum:
     ----------
     score : (n,) array in [0, 1], n >= 1
     weight : (n,) array of positive weights
+    count : (n,) array, optional
+        Rows that each stands for, of which the weight is the sum; 1 by default.
 
     Examples
     --------
@@ -75,14 +77,16 @@ class KernelSum:
     [-4999.307, -180000.0]
     """
 
-    def __init__(self, score: FloatArray, weight: FloatArray) -> None:
+    def __init__(
+        self, score: FloatArray, weight: FloatArray, count: FloatArray | None = None
+    ) -> None:
         distinct, index = np.unique(score, return_inverse=True)
-        count = np.bincount(index).astype(np.float64)
+        rows: FloatArray = np.bincount(index, weights=count).astype(np.float64)
         total: FloatArray = np.bincount(index, weights=weight).astype(np.float64)
         nothing = np.zeros_like(distinct)
         self.score = distinct
         self.total = float(weight.sum())
-        self._exact = Cells(distinct, count, total, nothing, nothing)
+        self._exact = Cells(distinct, rows, total, nothing, nothing)
         self._levels: dict[int, Cells] = {}
 
     def __call__(

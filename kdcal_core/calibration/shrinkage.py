@@ -67,7 +67,8 @@ SHRINKAGE: list[Any] = [
 _TOLERATED_NATS = 2.0
 _FOLDS = 5
 _FEWEST_ROWS = 30
-_MOST_ROWS = 20_000
+MOST_ROWS = 20_000
+"""Rows by which an amount is chosen, at most."""
 
 # A method's answers for some rows, and the number of rows on which each is based.
 Answers = tuple[FloatArray, FloatArray]
@@ -123,6 +124,8 @@ class _Shrinkable(TopLabelCalibrator):
     """
 
     shrinkage: Any
+    # Rows by which temperature and amount are chosen, while a fit lasts, if not by all of its own.
+    _chosen_by: tuple[FloatArray, IntArray, FloatArray] | None = None
 
     def fit(self, proba: Any, y: Any, sample_weight: Any = None) -> Self:
         for name in ("shrinkage_", "anchor_temperature_"):
@@ -136,9 +139,10 @@ class _Shrinkable(TopLabelCalibrator):
         self._fit_alone(proba, y, weight)
         if self.shrinkage is None:
             return
-        self.anchor_temperature_ = safe_temperature(proba, y, weight)
+        rows = self._chosen_by or (proba, y, weight)
+        self.anchor_temperature_ = safe_temperature(*rows)
         if isinstance(self.shrinkage, str):
-            self._keep_amounts(_cautious(self._held_out_losses(proba, y, weight)))
+            self._keep_amounts(_cautious(self._held_out_losses(*rows)))
         else:
             self.shrinkage_ = float(self.shrinkage)
 
@@ -168,7 +172,7 @@ class _Shrinkable(TopLabelCalibrator):
 
     def _held_out_losses(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> FloatArray:
         """Total held-out log loss for each trial and amount, (T, M)."""
-        stride = max(1, -(-len(y) // _MOST_ROWS))
+        stride = max(1, -(-len(y) // MOST_ROWS))
         proba, y, weight = proba[::stride], y[::stride], weight[::stride]
         dependence = only(self._dependence, slice(None, None, stride))
         if len(y) < _FEWEST_ROWS or len(units(weight, dependence)) < 2:

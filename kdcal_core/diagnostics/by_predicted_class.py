@@ -509,8 +509,20 @@ def histogram_anchor(
     if goal.dependence is not None and len(goal.score):
         away = goal.hit - share[index]
         effective /= bin_dependence(away, goal.weight, index, n_bins, goal.dependence).effect
+    return anchor_of_bins(label, kind, count, share, effective, level)
+
+
+def anchor_of_bins(
+    label: int,
+    kind: AnchorKind,
+    count: FloatArray,
+    share: FloatArray,
+    effective: FloatArray,
+    level: float = 0.95,
+) -> HistogramAnchor:
+    """The histogram of bins of equal width, each with rows, share right and effective rows."""
     low, high = clopper_pearson(share, effective, level)
-    return HistogramAnchor(label, edges, share, count, low, high, kind)
+    return HistogramAnchor(label, uniform_edges(len(count)), share, count, low, high, kind)
 
 
 def two_halves(

@@ -54,8 +54,12 @@ from kdcal_core.diagnostics.influence import question_influences, row_groups, su
 from kdcal_core.diagnostics.score_range import RANGE
 from kdcal_core.diagnostics.summaries import (
     ClassSummary,
+    distinct_rows,
+    summary_anchor,
     summary_confusion,
     summary_event_estimates,
+    summary_halves,
+    summary_of_predicted,
     summary_reliability,
     summary_scores,
     summary_tiles,
@@ -265,6 +269,9 @@ class PredictedClass:
 @review_task("Confidence by class: measuring the rows of one class", reads=the_set)
 def predicted_class(sets: Sets, *, which: Which, label: int) -> PredictedClass:
     """The four estimates of the rows predicted to be one class, and their reliability."""
+    rows = sets.summary(which)
+    if rows is not None:
+        return PredictedClass(*summary_of_predicted(rows, label))
     mine = _predicted_as(sets.read(which), label)
     if not mine.n_rows:
         return PredictedClass((), None)
@@ -288,6 +295,11 @@ def class_histograms(
     kind: AnchorKind = "top-label",
 ) -> ClassHistograms:
     """The histogram under the curves of each of these classes."""
+    rows = sets.summary(which)
+    if rows is not None:
+        return ClassHistograms(
+            tuple(summary_anchor(rows, label=at, kind=kind, n_bins=n_bins) for at in labels)
+        )
     scored = sets.read(which)
     return ClassHistograms(
         tuple(
@@ -321,6 +333,11 @@ def class_halves(
     kind: AnchorKind = "top-label",
 ) -> ClassHalves:
     """Histograms of two halves for these classes, which show the effect of noise alone."""
+    rows = sets.summary(which)
+    if rows is not None:
+        return ClassHalves(
+            tuple(summary_halves(rows, label=at, kind=kind, seed=seed) for at in labels)
+        )
     scored = sets.read(which)
     return ClassHalves(
         tuple(
@@ -355,10 +372,15 @@ def class_curves(
     """The kernel density curves of some classes for every bandwidth rule of one search.
 
     ``bandwidth`` is "mon2" for those rules, "loo" or a number; the result's keys are the rules as
-    text.
+    text. Of very many rows of two classes it is fitted on the cells of their summary.
     """
     sets.progress(0.1, "Choosing bandwidths")
-    first = fitted(TopLabelKDE(bandwidth), sets.read(which))
+    rows = sets.summary(which)
+    if rows is not None and len(rows.classes) == 2:
+        with warnings.catch_warnings(action="ignore", category=InputWarning):  # as in `fitted`
+            first = TopLabelKDE(bandwidth).fit_counts(*distinct_rows(rows))
+    else:
+        first = fitted(TopLabelKDE(bandwidth), sets.read(which))
     sets.progress(0.7, "Drawing the curves")
     by_rule = {str(bandwidth): first}
     if bandwidth == "mon2":

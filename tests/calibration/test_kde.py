@@ -359,3 +359,45 @@ def test_notes_are_kept_by_class_whatever_the_classes_are_called():
     assert [named.with_rule("mon").notes_of(label) for label in range(3)] == of_class
     named.fit(np.tile([0.5, 0.3, 0.2], (9, 1)), np.zeros(9, dtype=int))
     assert "never predicted" in named.notes_of(1)[0]
+
+
+@pytest.mark.parametrize("bandwidth", ["mon2", "loo", 0.05])
+def test_counted_rows_are_rows_one_by_one(bandwidth):
+    rng = np.random.default_rng(0)
+    score = np.clip(np.round(rng.beta(2, 2, 3000), 2), 0.01, 0.99)
+    y = (rng.random(3000) < score**1.3).astype(int)
+    distinct, count = np.unique(np.column_stack([score, y]), axis=0, return_counts=True)
+    proba, true = np.column_stack([1 - distinct[:, 0], distinct[:, 0]]), distinct[:, 1].astype(int)
+    each = np.repeat(np.arange(len(count)), count)
+    one_by_one = TopLabelKDE(bandwidth).fit(proba[each], true[each])
+    counted = TopLabelKDE(bandwidth).fit_counts(proba, true, count)
+    np.testing.assert_array_equal(counted.predict_proba(proba), one_by_one.predict_proba(proba))
+    assert counted.notes_ == one_by_one.notes_
+    for label in (0, 1):
+        ours, theirs = counted.curve(label), one_by_one.curve(label)
+        assert (ours.n_tp, ours.n_fp, ours.bandwidth) == (
+            theirs.n_tp,
+            theirs.n_fp,
+            theirs.bandwidth,
+        )
+        np.testing.assert_array_equal(ours.rows, theirs.rows)
+    again = counted.fit(proba[each], true[each])  # a count does not outlive its fit
+    np.testing.assert_array_equal(again.predict_proba(proba), one_by_one.predict_proba(proba))
+
+
+def test_many_counted_rows_choose_their_shrinkage_by_a_draw():
+    rng = np.random.default_rng(1)
+    score = np.clip(np.round(rng.beta(2, 2, 200_000), 2), 0.01, 0.99)
+    y = (rng.random(len(score)) < score**1.3).astype(int)
+    distinct, count = np.unique(np.column_stack([score, y]), axis=0, return_counts=True)
+    proba, true = np.column_stack([1 - distinct[:, 0], distinct[:, 0]]), distinct[:, 1].astype(int)
+    one_by_one = TopLabelKDE().fit(np.column_stack([1 - score, score]), y)
+    counted = TopLabelKDE().fit_counts(proba, true, count)
+    assert counted.bandwidths_ == pytest.approx(one_by_one.bandwidths_)
+    difference = counted.predict_proba(proba) - one_by_one.predict_proba(proba)
+    assert np.abs(difference).max() < 1e-3
+
+
+def test_a_part_of_a_row_is_no_count():
+    with pytest.raises(InputError, match="Row 1 stands for a part of a row"):
+        TopLabelKDE().fit_counts([[0.8, 0.2], [0.4, 0.6]], [0, 1], [3, 2.5])

@@ -23,6 +23,10 @@ from kdcal_core.review import (
 )
 from kdcal_core.tasks import (
     Sets,
+    class_curves,
+    class_halves,
+    class_histograms,
+    predicted_class,
     quick_checks,
     set_decisions,
     set_overview,
@@ -105,6 +109,41 @@ def test_its_diagrams_have_the_same_bins(both, kind) -> None:
         assert (one.label, one.n) == (two.label, two.n)
         np.testing.assert_array_equal(one.count, two.count)
         np.testing.assert_allclose(one.accuracy, two.accuracy, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["top-label", "class"])
+def test_confidence_by_class_is_that_of_the_rows(both, kind) -> None:
+    plain, summed, _ = both
+    asked = {**SET, "labels": [0, 1], "kind": kind}
+    rows, summary = (class_histograms(one, **asked, n_bins=12) for one in (plain, summed))
+    for one, two in zip(summary.anchors, rows.anchors, strict=True):
+        np.testing.assert_allclose(one.confidence, two.confidence, rtol=1e-12)
+        np.testing.assert_array_equal(one.count, two.count)
+    rows, summary = (class_halves(one, **asked, seed=3) for one in (plain, summed))
+    for one, two in zip(summary.halves, rows.halves, strict=True):
+        np.testing.assert_array_equal(one[0].count + one[1].count, two[0].count + two[1].count)
+    rows, summary = (predicted_class(one, **SET, label=1) for one in (plain, summed))
+    for one, two in zip(summary.estimates, rows.estimates, strict=True):
+        close(one, two)
+    assert summary.reliability.n == rows.reliability.n
+
+
+@pytest.mark.parametrize("bandwidth", ["mon2", "loo", 0.05])
+def test_its_kernel_density_curves_are_those_of_the_rows(both, bandwidth) -> None:
+    """Of two classes from the cells of the summary, of more from the rows."""
+    plain, summed, n_classes = both
+    asked = {**SET, "labels": [0, 1], "bandwidth": bandwidth}
+    rows, summary = (class_curves(one, **asked) for one in (plain, summed))
+    assert summary.curves.keys() == rows.curves.keys()
+    for rule, curves in rows.curves.items():
+        for one, two in zip(summary.curves[rule], curves, strict=True):
+            assert (one.n_tp, one.n_fp) == (two.n_tp, two.n_fp)
+            if n_classes > 2:
+                np.testing.assert_array_equal(one.safe, two.safe)
+            else:
+                at = np.linspace(one.lower_limit + 1e-3, 1.0, 200)
+                ours, theirs = (np.interp(at, each.score, each.safe) for each in (one, two))
+                np.testing.assert_allclose(ours, theirs, atol=5e-3)
 
 
 def test_decisions_count_the_same_rows(both) -> None:

@@ -40,6 +40,12 @@ from kdcal_core.diagnostics.summaries.group_summary import (
     class_groups,
     pit_groups,
 )
+from kdcal_core.diagnostics.summaries.predicted_class import (
+    distinct_rows,
+    summary_anchor,
+    summary_halves,
+    summary_of_predicted,
+)
 from kdcal_core.diagnostics.summaries.regression_estimates import (
     summary_bias,
     summary_coverage,
@@ -72,9 +78,11 @@ __all__ = [
     "area_bound",
     "certain_rows",
     "class_groups",
+    "distinct_rows",
     "pit_groups",
     "summarise",
     "summarise_regression",
+    "summary_anchor",
     "summary_auroc",
     "summary_bias",
     "summary_calibration_error",
@@ -94,7 +102,9 @@ __all__ = [
     "summary_gap",
     "summary_group_regions",
     "summary_groups",
+    "summary_halves",
     "summary_line",
+    "summary_of_predicted",
     "summary_pit_group_search",
     "summary_pit_groups",
     "summary_pit_histogram",

@@ -29,6 +29,7 @@ from kdcal_core.diagnostics.decisions import DecisionCounts, counts_of_cells, la
 from kdcal_core.diagnostics.estimate import EVENT_GAP, Estimate, of_event
 from kdcal_core.diagnostics.reliability import (
     Reliability,
+    ReliabilityCurve,
     curve_of_bins,
     fewer_cells,
     isotonic_values,
@@ -121,7 +122,7 @@ def summary_estimates(
         _plain(summary, "log loss", LOG_LOSS, level),
         _plain(summary, "Brier", BRIER, level),
         *_split(summary, "vector", level, seed),
-        _top_label_loss(summary, top, level, TOP_LABEL_BRIER),
+        top_label_loss(summary.moments("top-label Brier"), top, level, TOP_LABEL_BRIER),
         *_split(summary, "top-label", level, seed),
         summary_auroc(summary, level=level),
         _confidence(summary, level),
@@ -149,7 +150,7 @@ def summary_tiles(
         accuracy_of(float(top.hits.sum()) / summary.n, float(summary.n), summary.n, level),
         summary_gap(summary, level=level),
         summary_calibration_error(summary, level=level, seed=seed),
-        _top_label_loss(summary, top, level, TOP_LABEL_LOG_LOSS),
+        top_label_loss(summary.moments("top-label log loss"), top, level, TOP_LABEL_LOG_LOSS),
     )
 
 
@@ -173,9 +174,7 @@ def summary_event_estimates(
     if len(summary.classes) == 2:
         loss = _plain(summary, "log loss", LOG_LOSS, level)
     else:
-        hit, miss = surprisal(cells.score), surprisal(1.0 - cells.score)
-        parts = cells.hits @ hit + cells.misses @ miss, cells.hits @ hit**2 + cells.misses @ miss**2
-        mean, *bounds = _interval(float(parts[0]), float(parts[1]), summary.n, level)
+        mean, *bounds = _interval(*loss_sums(cells), summary.n, level)
         loss = LOG_LOSS.estimate(mean, (bounds[0], bounds[1]), summary.n, level, "normal")
     return (
         _areas(summary, [event], f"the class {summary.classes[event]}", level),
@@ -183,6 +182,13 @@ def summary_event_estimates(
         summary_calibration_error(summary, event, level=level, seed=seed),
         of_event(loss),
     )
+
+
+def loss_sums(cells: ScoreCells) -> tuple[float, float]:
+    """Sum of one target's log losses and of their squares, a cell's rows at their mean score."""
+    hit, miss = surprisal(cells.score), surprisal(1.0 - cells.score)
+    total, square = (cells.hits @ hit**power + cells.misses @ miss**power for power in (1, 2))
+    return float(total), float(square)
 
 
 def summary_gap(
@@ -218,9 +224,14 @@ def summary_calibration_error(
     0.4
     """
     require_rows(summary, level)
-    bins = BinnedTargets((cells_asked(summary, event).table(_BINS),), (1.0,), summary.n)
-    ece = error_of_bins(bins, "confidence", "l1", _BINS, "uniform", False, level, _DRAWS, seed)
+    ece = error_of_cells(cells_asked(summary, event), level, seed)
     return ece if event is None else of_event(ece)
+
+
+def error_of_cells(cells: ScoreCells, level: float, seed: int) -> Estimate:
+    """The expected calibration error of one target, of 15 equal bins."""
+    bins = BinnedTargets((cells.table(_BINS),), (1.0,), int(cells.n))
+    return error_of_bins(bins, "confidence", "l1", _BINS, "uniform", False, level, _DRAWS, seed)
 
 
 def summary_reliability(
@@ -257,17 +268,30 @@ def summary_reliability(
     check_choice("strategy", strategy, ("uniform", "quantile"))
     rng = np.random.default_rng(seed)
     curves = tuple(
-        curve_of_bins(
-            cells.label,
-            int(cells.n),
-            cells.table(n_bins, strategy),
-            fewer_cells(cells.fine()) if smooth else None,
-            level,
-            rng,
-        )
+        curve_of_cells(cells, n_bins, strategy, level, rng, smooth=smooth)
         for cells in _targets(summary, kind, label)
     )
     return Reliability(kind, strategy, n_bins, level, summary.n, curves)
+
+
+def curve_of_cells(
+    cells: ScoreCells,
+    n_bins: int,
+    strategy: Strategy,
+    level: float,
+    rng: np.random.Generator,
+    *,
+    smooth: bool = True,
+) -> ReliabilityCurve:
+    """The reliability curve of one target."""
+    return curve_of_bins(
+        cells.label,
+        int(cells.n),
+        cells.table(n_bins, strategy),
+        fewer_cells(cells.fine()) if smooth else None,
+        level,
+        rng,
+    )
 
 
 def summary_scores(summary: ClassSummary, n_bins: int = 50) -> ScoreHistogram:
@@ -444,21 +468,24 @@ def _gap_of(total: float, square: float, said: float, n: int, level: float) -> E
     return GAP.estimate(total / n, (low, high), n, level, TWO_AND_TWO)
 
 
-def _top_label_loss(
-    summary: ClassSummary, top: ScoreCells, level: float, quantity: Quantity
+def top_label_loss(
+    sums: tuple[float, float], top: ScoreCells, level: float, quantity: Quantity
 ) -> Estimate:
-    """With at least the variance of outcomes under the model's own probabilities."""
-    n, s = float(summary.n), top.score
+    """A mean loss from its sum and that of its squares.
+
+    With at least the variance of outcomes under the model's own probabilities.
+    """
+    n, s = top.n, top.score
     if quantity is TOP_LABEL_LOG_LOSS:
-        what, spread = "top-label log loss", surprisal(1.0 - s) - surprisal(s)
+        spread = surprisal(1.0 - s) - surprisal(s)
     else:
-        what, spread = "top-label Brier", np.square(s) - np.square(s - 1.0)
+        spread = np.square(s) - np.square(s - 1.0)
     chance = (s * n + 0.5) / (n + 1.0)
     own = chance * (1.0 - chance) * np.square(spread)
     half = normal_quantile(level) * float(np.sqrt(top.count @ own)) / n
-    mean, low, high = _interval(*summary.moments(what), n, level)
+    mean, low, high = _interval(*sums, n, level)
     bounds = min(low, mean - half), max(high, mean + half)
-    return quantity.estimate(mean, bounds, summary.n, level, OWN_VARIANCE)
+    return quantity.estimate(mean, bounds, int(n), level, OWN_VARIANCE)
 
 
 def _confidence(summary: ClassSummary, level: float) -> Estimate:
