@@ -185,8 +185,8 @@ def show(
 
 
 def _show_panels(panels: Panels, alt: str, key: str) -> None:
-    n = len(panels.figures)
-    columns: Any = n + 1 if n <= FEW_PANELS else "auto"
+    n, more = len(panels.figures), bool(panels.axes or panels.legend)
+    columns: Any = n + more if n <= FEW_PANELS else "auto"
     with st.container(key=key), st.grid(columns, min_column_width=panels.width) as cells:
         for at, (figure, title) in enumerate(zip(panels.figures, panels.titles, strict=True)):
             st.plotly_chart(
@@ -196,6 +196,8 @@ def _show_panels(panels: Panels, alt: str, key: str) -> None:
                 config={**_CONFIG, "displayModeBar": False},
                 alt=f"{title}. {alt}" if at == 0 else title,
             )
+        if not more:
+            return
         with cells.cell():
             if panels.axes:
                 st.caption(panels.axes)

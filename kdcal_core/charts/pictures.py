@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from kdcal_core.charts.chart import Chart, new_figure
+from kdcal_core.charts.chart import Chart, Panels, new_figure
 from kdcal_core.charts.palette import palette
 from kdcal_core.data import FloatArray
 from kdcal_core.text import escape_html
 
-HEIGHT = 330
+HEIGHT, PANEL_HEIGHT, PANEL_WIDTH = 330, 270, 300
+ACROSS = 4  # pictures side by side in a panel
+TITLES = ("Most sure", "Least sure")
 GAP = 0.12  # between pictures, as a share of a picture
 CAPTION = 0.34  # under each picture, likewise
 PICTURES = """
 Each picture is a row of the foreign table, drawn from its pixels: the larger a value, the more it
-stands out from the page, on one scale for all pictures. The **upper line** has the rows of which
-the model is most sure, the **lower line** those of which it is least sure. Under each stand the
-predicted class with the model's confidence and, where there is a kernel density version, its
-confidence. A picture that belongs to no class should have about the confidence of the largest
-class prior.
+stands out from the page, on one scale for all pictures. First stand the rows of which the model is
+**most sure**, then those of which it is **least sure**. Under each stand the predicted class with
+the model's confidence and, where there is a kernel density version, its confidence. A picture that
+belongs to no class should have about the confidence of the largest class prior.
 """
 
 
@@ -51,24 +54,36 @@ def pictures_chart(
     table = pd.DataFrame({"predicted": predicted, "confidence": confidence})
     if version is not None:
         table["kernel_density_confidence"] = version
-    beside = "" if version is None else " and its kernel density version"
+    they = "the model makes" if version is None else "the model and its kernel density version make"
     return Chart(
-        _figure(pixels, said, n_surest, dark=dark),
-        finding=f"Under each picture: what the model{beside} makes of it.",
+        _figure(pixels, said, [range(n_surest), range(n_surest, len(pixels))], dark=dark),
+        finding=f"Under each picture: what {they} of it.",
         alt=_alt(said, n_surest),
         how_to_read=PICTURES,
         table=lambda: table,
         name="foreign pictures",
+        panels=_panels(pixels, said, n_surest, dark),
     )
 
 
-def _figure(pixels: FloatArray, said: list[str], n_surest: int, *, dark: bool) -> go.Figure:
+def _panels(pixels: FloatArray, said: list[str], n_surest: int, dark: bool) -> Panels:
+    """The surest rows and the others, a few side by side, so that captions fit on a phone."""
+    figures = []
+    for title, places in zip(TITLES, (range(n_surest), range(n_surest, len(pixels))), strict=True):
+        lines = [places[at : at + ACROSS] for at in range(0, len(places), ACROSS)]
+        figure = _figure(pixels, said, lines, dark=dark, height=PANEL_HEIGHT)
+        figures.append(figure.update_layout(title_text=title, margin={"t": 30, "r": 0}))
+    return Panels(tuple(figures), TITLES, legend=None, axes="", width=PANEL_WIDTH)
+
+
+def _figure(
+    pixels: FloatArray, said: list[str], lines: Sequence[range], *, dark: bool, height: int = HEIGHT
+) -> go.Figure:
     colours = palette(dark)
-    m, n_rows, n_columns = pixels.shape
+    _, n_rows, n_columns = pixels.shape
     shades = [(0.0, colours.sequential[0][1]), (1.0, colours.sequential[-1][1])]
     low, high = float(pixels.min()), float(pixels.max())
-    figure = new_figure(dark, height=HEIGHT)
-    lines = [range(n_surest), range(n_surest, m)]
+    figure = new_figure(dark, height=height)
     step, drop = 1.0 + GAP, 1.0 + CAPTION
     for line, places in enumerate(lines):
         for at, row in enumerate(places):
@@ -100,7 +115,11 @@ def _figure(pixels: FloatArray, said: list[str], n_surest: int, *, dark: bool) -
     hidden = {"visible": False, "fixedrange": True}
     figure.update_xaxes(**hidden, range=[-GAP, across * step])
     figure.update_yaxes(
-        **hidden, range=[-drop * len(lines), GAP], scaleanchor="x", constrain="domain"
+        **hidden,
+        range=[-drop * len(lines), GAP],
+        scaleanchor="x",
+        constrain="domain",
+        constraintoward="top",
     )
     figure.update_layout(margin={"l": 0, "t": 4, "b": 4}, showlegend=False)
     return figure

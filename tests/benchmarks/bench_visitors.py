@@ -27,7 +27,8 @@ REPEATS = 7
 SESSIONS = 200
 AT_ONCE = 5  # of the 200
 LARGE_ROWS, SEED = 10_000_000, 0
-LARGE_PAGES = (("reliability", 4), ("confidence_by_class", 4))  # with the charts of each
+LARGE_PAGES = (("reliability", 3), ("decisions", 3), ("confidence_by_class", 3))  # and charts
+PATIENCE = 900  # seconds for one of them
 
 
 def run() -> list[dict[str, Any]]:
@@ -71,6 +72,7 @@ async def _large(port: int, review: str, pid: int) -> list[dict[str, Any]]:
             one.page = page
             start = time.perf_counter()
             while await one.run() and one.charts < charts:
+                assert time.perf_counter() - start < PATIENCE, f"{page} has {one.charts} charts"
                 await asyncio.sleep(0.5)
             whole = time.perf_counter() - start
             await asyncio.sleep(15)  # one collection in the quiet

@@ -73,6 +73,7 @@ def test_the_surest_and_the_least_sure_rows_are_drawn(tmp_path: Path) -> None:
         found.pixels, found.predicted, found.confidence, found.confidence / 2, 8, dark=False
     )
     assert len(chart.figure.data) == len(chart.table()) == 16
+    assert [len(panel.data) for panel in chart.panels.figures] == [8, 8]
     first = chart.figure.data[0]
     # the first pixel row is drawn at the top
     assert first.y0 == pytest.approx(-0.5 / 14)
