@@ -29,7 +29,7 @@ def _why_not(risk: str | None) -> str | None:
 
 
 def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
-    return [Part(summary_gain_over_most_frequent(evidence.scored, level=level))]
+    return [Part(summary_gain_over_most_frequent(evidence.scored, evidence.known, level=level))]
 
 
 def _needs_of_summary(evidence: SummaryEvidence) -> str | None:

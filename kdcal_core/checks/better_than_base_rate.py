@@ -21,7 +21,7 @@ def _parts(gains: tuple[Estimate, Estimate]) -> list[Part]:
 
 
 def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
-    return _parts(summary_gains_over_shares(evidence.scored, level=level))
+    return _parts(summary_gains_over_shares(evidence.scored, evidence.known, level=level))
 
 
 def _influence(evidence: Evidence) -> list[Influence]:

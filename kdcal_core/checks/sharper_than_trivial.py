@@ -51,7 +51,7 @@ def _influence(evidence: Evidence) -> list[Influence]:
 
 
 def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
-    return [Part(summary_skill(evidence.predicted, level=level))]
+    return [Part(summary_skill(evidence.predicted, evidence.past, level=level))]
 
 
 Check(

@@ -22,12 +22,15 @@ class SummaryEvidence:
     summary : ClassSummary or RegressionSummary
     event : int or None
         As of `kdcal_core.checks.Evidence`.
+    calibration : ClassSummary or RegressionSummary, optional
+        Of the calibration set, where the judged rows are others.
     seed : int
         Of every random step.
     """
 
     summary: Summary
     event: int | None = None
+    calibration: Summary | None = None
     seed: int = 0
 
     @property
@@ -51,3 +54,13 @@ class SummaryEvidence:
         """The judged rows of a regression."""
         assert isinstance(self.summary, RegressionSummary)
         return self.summary
+
+    @property
+    def known(self) -> ClassSummary | None:
+        """The calibration set of a classification, where the judged rows are others."""
+        return self.calibration if isinstance(self.calibration, ClassSummary) else None
+
+    @property
+    def past(self) -> RegressionSummary | None:
+        """As `known`, of a regression."""
+        return self.calibration if isinstance(self.calibration, RegressionSummary) else None

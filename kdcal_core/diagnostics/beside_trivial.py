@@ -41,7 +41,7 @@ def gain_over_most_frequent(
         return paired_difference(right, always, weight=rows.design, level=level)
 
     if known is not None:
-        return _of_accuracy(gain(commonest_class(known), level))
+        return of_accuracy(gain(commonest_class(known), level))
     return least_gain(gain, np.unique(rows.y).tolist(), level)
 
 
@@ -63,10 +63,10 @@ def least_gain(
     low = min(one.low for one in found)
     high = min(gain(one, strict).high for one in present)
     chosen = ", corrected for the choice of the class" * (len(present) > 1)
-    return _of_accuracy(replace(least, low=low, high=high, interval=f"{least.interval}{chosen}"))
+    return of_accuracy(replace(least, low=low, high=high, interval=f"{least.interval}{chosen}"))
 
 
-def _of_accuracy(found: Estimate) -> Estimate:
+def of_accuracy(found: Estimate) -> Estimate:
     return replace(
         found,
         name="Accuracy minus that of always predicting the most frequent class",

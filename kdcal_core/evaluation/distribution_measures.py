@@ -143,9 +143,18 @@ def regression_scores(
 
 
 def summary_scores(
-    summary: RegressionSummary, *, level: float = 0.95, seed: int = 0
+    summary: RegressionSummary,
+    *,
+    scale: float | None = None,
+    level: float = 0.95,
+    seed: int = 0,
 ) -> RegressionScores:
     """As :func:`regression_scores`, of a summary of the rows.
+
+    Parameters
+    ----------
+    scale : float, optional
+        The unit of sMIS; by default the mean absolute outcome of the rows.
 
     Examples
     --------
@@ -155,7 +164,7 @@ def summary_scores(
     >>> summary_scores(one).rows["mse"].label
     'MSE'
     """
-    found = summary_regression_estimates(summary, level=level, seed=seed)
+    found = summary_regression_estimates(summary, scale=scale, level=level, seed=seed)
     return _scores_of(found, summary.n)
 
 

@@ -298,6 +298,12 @@ def load_regression() -> None:
     TALLIES["regression"].load_kernels()
 
 
+def load_kernels() -> None:
+    """Both, where the task is not known yet."""
+    load_classification()
+    load_regression()
+
+
 def summarise_files(
     files: list[dict[str, str]],
     roles: dict[str, Any],

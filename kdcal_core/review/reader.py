@@ -26,7 +26,7 @@ from kdcal_core.review.sealed_files import (
     scored_arrays,
     table_path,
 )
-from kdcal_core.review.set_summary import read_summary
+from kdcal_core.review.set_summary import read_regression_summary, read_summary
 from kdcal_core.review.workspace import Workspace
 from kdcal_core.store import encode
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from kdcal_core.data import Fitness, RegressionFitness
-    from kdcal_core.diagnostics.summaries import ClassSummary
+    from kdcal_core.diagnostics.summaries import ClassSummary, RegressionSummary
     from kdcal_core.distributions import RegressionSet
     from kdcal_core.models import HasLayers, Model
 
@@ -247,6 +247,19 @@ class ReviewReader:
         self._declared(which)
         info = scored_info(self.review, which, "classification")
         return read_summary(self._folder / info.folder, self.review.classes, which)
+
+    def regression_summary(self, which: Which) -> RegressionSummary | None:
+        """The summary of a set of a regression with very many rows; None of others.
+
+        Raises
+        ------
+        InputError
+            As `distributions`.
+        """
+        check_which(which)
+        self._declared(which)
+        info = scored_info(self.review, which, "regression")
+        return read_regression_summary(self._folder / info.folder, which)
 
     def distributions(self, which: Which) -> RegressionSet:
         """A scored set of a regression, memory-mapped and read-only.

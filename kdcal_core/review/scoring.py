@@ -54,6 +54,7 @@ from kdcal_core.review.sealed_files import (
     seal,
     seal_folder,
 )
+from kdcal_core.review.set_summary import write_regression_summary
 from kdcal_core.statistics import Dependence
 from kdcal_core.store import write_arrays
 from kdcal_core.text import counted, formatted
@@ -238,6 +239,8 @@ def score_regression(
     save_distribution(distribution, path / DISTRIBUTION)
     units = dependence_arrays(dependence)
     write_arrays(path, {"y": y, "weight": weight, "true_mean": true_mean, **units})
+    alone = weight is None and dependence is None
+    write_regression_summary(path, distribution, y, true_mean, independent=alone)
     seal_folder(path)
     return SetInfo(
         digest=regression_digest(y, weight, true_mean, distribution, dependence),

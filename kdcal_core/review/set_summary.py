@@ -6,27 +6,32 @@ counts on a fine grid, as those of a folder of files do.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.review.review import TableInfo
 from kdcal_core.review.sealed_files import check_folder, kept
-from kdcal_core.store import read_array, write_arrays
+from kdcal_core.store import decode, encode, read_array, write_arrays
+from kdcal_core.store.disk import write_json
+from kdcal_core.store.folder import NpyFolder
 
 if TYPE_CHECKING:
-    from kdcal_core.diagnostics.summaries import ClassSummary
+    from kdcal_core.diagnostics.summaries import ClassSummary, RegressionSummary
+    from kdcal_core.distributions import PredictiveDistribution
 
 MANY = 1_000_000
-"""Rows from which on a set of a classification is summarised."""
-_FOLDER = "summary"
+"""Rows from which on a set is summarised."""
+_FOLDER, _RECORD = "summary", "summary.json"
+_BLOCK = 250_000  # rows of a regression at once, each of which takes some 300 bytes
 _PARTS = ("cells", "joint", "sums", "blocks")
 
 
 def prepared_for(*tables: TableInfo) -> str:
     """What a worker runs before it is confined, if it may have to summarise one of these tables."""
     many = any(one.n_rows >= MANY for one in tables)
-    return "kdcal_core.review.folder_summary:load_classification" if many else ""
+    return "kdcal_core.review.folder_summary:load_kernels" if many else ""
 
 
 def write_summary(
@@ -52,6 +57,44 @@ def write_summary(
         place.mkdir(mode=0o700)
         made = summarise(proba, y, classes)
         write_arrays(place, {part: getattr(made, part) for part in _PARTS})
+
+
+def write_regression_summary(
+    folder: Path,
+    distribution: PredictiveDistribution,
+    y: FloatArray,
+    true_mean: FloatArray | None,
+    *,
+    independent: bool,
+) -> None:
+    """As `write_summary`, of a regression."""
+    if not independent or len(y) < MANY:
+        return
+    from kdcal_core.diagnostics.summaries import summarise_regression
+
+    made: RegressionSummary | None = None
+    for first in range(0, len(y), _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        truth = None if true_mean is None else true_mean[rows]
+        one = summarise_regression(distribution[rows], y[rows], first=first, true_mean=truth)
+        made = one if made is None else made + one
+    place = folder / _FOLDER
+    place.mkdir(mode=0o700)
+    write_json(place / _RECORD, encode(made, NpyFolder(place)))
+
+
+def read_regression_summary(folder: Path, name: str) -> RegressionSummary | None:
+    """As `read_summary`, of a regression."""
+    place = folder / _FOLDER
+    if not place.exists():
+        return None
+    from kdcal_core.diagnostics.summaries import RegressionSummary
+
+    with kept(name):
+        if not check_folder(place):
+            raise FileNotFoundError(place)
+        record = json.loads((place / _RECORD).read_bytes())
+        return decode(RegressionSummary, record, NpyFolder(place))
 
 
 def read_summary(folder: Path, classes: tuple[str, ...], name: str) -> ClassSummary | None:

@@ -14,6 +14,7 @@ from kdcal_core.checks import (
     with_group_sums,
 )
 from kdcal_core.data import ScoredSet
+from kdcal_core.diagnostics.summaries import Summary, summarise, summarise_regression
 from kdcal_core.distributions import RegressionSet
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import Space
@@ -41,7 +42,7 @@ def _edition() -> str:
         (
             "p values by part and with a contrast, ratios with both errors, keys, none certain, "
             "regions of both halves and parts that are missed, copies with another number, "
-            "splits of dependent rows, no errors of a stated risk, many rows as their summary, "
+            "splits of dependent rows, no errors of a stated risk, many rows as their summaries, "
             "sums over groups of rows",
             FITTED,
             *CHECKS,
@@ -102,18 +103,37 @@ def measured_checks(
     """
     review = sets.reader.review
     _require_set(review, which)
-    summary = sets.summary(which) if review.task == "classification" else None
+    summary = _summary(sets, which)
     evidence = evidence_of(sets, which, event, groups)
     if summary is None:
         return with_group_sums(measure_checks(evidence, codes, progress), evidence)
     counted = [code for code in codes if (way := CHECKS[code].from_summary) and not way.of_groups]
     rest = [code for code in codes if code not in counted]
     halves = part_of(progress, 0.0, 0.5), part_of(progress, 0.5, 1.0)
-    of_summary = measure_checks(SummaryEvidence(summary, event), counted, halves[0])
+    known = _summarised(sets) if evidence.calibration is not None else None
+    of_summary = measure_checks(SummaryEvidence(summary, event, known), counted, halves[0])
     of_rows = measure_checks(evidence, rest, halves[1])
     found = {one.code: one for one in (*of_summary.checks, *of_rows.checks)}
     checks = tuple(found[code] for code in CHECKS if code in found)
     return with_group_sums(MeasuredChecks(checks, of_rows.n), evidence)
+
+
+def _summary(sets: Sets, which: Which) -> Summary | None:
+    if sets.reader.review.task == "classification":
+        return sets.summary(which)
+    return sets.regression_summary(which)
+
+
+def _summarised(sets: Sets) -> Summary:
+    """The summary of the calibration set, made now if it has fewer rows."""
+    found = _summary(sets, "calibration")
+    if found is not None:
+        return found
+    if sets.reader.review.task == "classification":
+        rows = sets.read("calibration")
+        return summarise(rows.proba, rows.y, rows.classes)
+    forecasts = sets.distributions("calibration")
+    return summarise_regression(forecasts.distribution, forecasts.y)
 
 
 def checks_settings(review: Review, which: Which) -> dict[str, Any]:

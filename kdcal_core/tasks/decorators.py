@@ -39,7 +39,7 @@ from kdcal_core.store import decode, encode, load, save
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kdcal_core.diagnostics.summaries import ClassSummary
+    from kdcal_core.diagnostics.summaries import ClassSummary, RegressionSummary
     from kdcal_core.evaluation import Space
 
 # rows times classes (or parameters of a distribution) above which a worker computes
@@ -117,6 +117,19 @@ class Sets:
         """
         found: ClassSummary | None = self.keep(
             ("summary", which), lambda: self.reader.summary(which)
+        )
+        return found
+
+    def regression_summary(self, which: Which) -> RegressionSummary | None:
+        """The summary of a regression's set with very many rows; None of others.
+
+        Raises
+        ------
+        InputError
+            As for `kdcal_core.review.ReviewReader.distributions`.
+        """
+        found: RegressionSummary | None = self.keep(
+            ("summary", which), lambda: self.reader.regression_summary(which)
         )
         return found
 

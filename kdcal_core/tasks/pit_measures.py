@@ -50,7 +50,13 @@ from kdcal_core.diagnostics.summaries import (
     summary_scale,
     summary_uniformity,
 )
-from kdcal_core.distributions import RegressionSet, drawn_note, randomised_pit, resolution_note
+from kdcal_core.distributions import (
+    PredictiveDistribution,
+    RegressionSet,
+    drawn_note,
+    randomised_pit,
+    resolution_note,
+)
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import (
     MEASURES,
@@ -116,6 +122,9 @@ def set_pit_groups(sets: Sets, *, which: Which, columns: Sequence[str]) -> Regio
 
 def scale_of(sets: Sets) -> float | None:
     """Mean absolute outcome of the calibration set, the unit of sMIS."""
+    summary = sets.regression_summary("calibration")
+    if summary is not None:
+        return summary_scale(summary)
     found: float = sets.keep(("scale",), lambda: mean_scale(sets.distributions("calibration").y))
     return found if found > 0 else None
 
@@ -163,6 +172,10 @@ class PitOverview:
 )
 def pit_overview(sets: Sets, *, which: Which) -> PitOverview:
     """Everything about all rows together, except the histogram with a choice of bins."""
+    rows = sets.regression_summary(which)
+    if rows is not None:
+        some = sets.distributions(which).distribution[:1]  # of one kind all
+        return overview_of_summary(rows, _resolution(some), scale_of(sets))
     scored, scale = sets.distributions(which), scale_of(sets)
     sets.progress(0.05, "Placing the outcomes in their distributions")
     pit, weight = pit_values(sets, which), scored.design
@@ -189,11 +202,13 @@ def pit_overview(sets: Sets, *, which: Which) -> PitOverview:
             weight=weight,
             seed=SEED,
         ),
-        resolution=" ".join(
-            note(scored.distribution) for note in (resolution_note, drawn_note)
-        ).strip(),
+        resolution=_resolution(scored.distribution),
         scale=scale,
     )
+
+
+def _resolution(distribution: PredictiveDistribution) -> str:
+    return " ".join(note(distribution) for note in (resolution_note, drawn_note)).strip()
 
 
 def score_sums(sets: Sets, which: Which, scores: Mapping[str, Estimate]) -> dict[str, GroupSums]:
@@ -207,13 +222,17 @@ def score_sums(sets: Sets, which: Which, scores: Mapping[str, Estimate]) -> dict
     return sums_by_name(groups, ((one, known.get(key)) for key, one in scores.items()))
 
 
-def overview_of_summary(summary: RegressionSummary, resolution: str = "") -> PitOverview:
+def overview_of_summary(
+    summary: RegressionSummary, resolution: str = "", scale: float | None = None
+) -> PitOverview:
     """As `pit_overview`, of a summary of the rows.
 
     Parameters
     ----------
     resolution : str
         As of `PitOverview`: it follows from single rows.
+    scale : float or None
+        As of `PitOverview`, by default of these rows.
 
     Examples
     --------
@@ -223,7 +242,7 @@ def overview_of_summary(summary: RegressionSummary, resolution: str = "") -> Pit
     >>> overview_of_summary(one).coverage.at(0.95).coverage.value
     0.75
     """
-    scale = summary_scale(summary)
+    scale = scale or summary_scale(summary)
     return PitOverview(
         histogram=summary_pit_histogram(summary, PANEL_BINS),
         ecdf=summary_ecdf(summary),
@@ -231,7 +250,7 @@ def overview_of_summary(summary: RegressionSummary, resolution: str = "") -> Pit
         fault=summary_fault(summary),
         coverage=summary_coverage(summary, scale=scale),
         quantiles=summary_quantiles(summary, LEVELS),
-        scores=summary_scores(summary, seed=SEED),
+        scores=summary_scores(summary, scale=scale, seed=SEED),
         resolution=resolution,
         scale=scale,
     )
@@ -251,6 +270,9 @@ class PitHistograms:
 @review_task("PIT: counting PIT values", reads=the_set)
 def pit_histograms(sets: Sets, *, which: Which, bins: Sequence[int]) -> PitHistograms:
     """The PIT histogram of all rows for each of these numbers of bins."""
+    rows = sets.regression_summary(which)
+    if rows is not None:
+        return PitHistograms(tuple(summary_pit_histogram(rows, one) for one in bins))
     pit, weight = pit_values(sets, which), sets.distributions(which).design
     return PitHistograms(tuple(pit_histogram(pit, one, sample_weight=weight) for one in bins))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -26,6 +27,8 @@ from kdcal_core.tasks import (
     class_curves,
     class_halves,
     class_histograms,
+    pit_histograms,
+    pit_overview,
     predicted_class,
     quick_checks,
     set_decisions,
@@ -176,6 +179,81 @@ def test_an_audit_says_what_the_overview_says(both) -> None:
     settings = AuditSettings("many", "calibration", event, codes=codes)
     audited = make_audit.function(summed, settings=settings)
     assert audited.measured.checks == tuple(one for one in found.checks if one.code in codes)
+
+
+def forecasts(seed: int, scale: float, n: int = N) -> pd.DataFrame:
+    """Over-confident normal predictions and what happened."""
+    rng = np.random.default_rng(seed)
+    mean = rng.normal(size=n) * scale
+    return pd.DataFrame({"target": mean + 1.3 * rng.normal(size=n), "mean": mean, "std": 1.0})
+
+
+@pytest.fixture(scope="module")
+def both_forecasts(tmp_path_factory) -> tuple[Sets, Sets]:
+    """The same forecasts, as they are and with summaries; the sets' outcomes differ in scale."""
+    workspace = Workspace(tmp_path_factory.mktemp("forecasts") / "home")
+
+    def made() -> Sets:
+        review = create_review(workspace)
+        for which, frame in (("calibration", forecasts(0, 2.0)), ("evaluation", forecasts(1, 5.0))):
+            path = workspace.root.parent / f"{which}.parquet"
+            frame.to_parquet(path)
+            with working_here():
+                add_table(workspace, review.id, which, path, path.name)
+        with working_here():
+            return sets_of(workspace, score(workspace, review.id))
+
+    plain = made()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(set_summary, "MANY", N)
+        patch.setattr(set_summary, "_BLOCK", 1500)
+        summed = made()
+    assert plain.regression_summary("evaluation") is None
+    assert summed.regression_summary("evaluation").n == N
+    return plain, summed
+
+
+@pytest.mark.parametrize("which", ["calibration", "evaluation"])
+def test_the_pit_page_of_a_summary_is_that_of_its_rows(both_forecasts, which) -> None:
+    rows, summary = (pit_overview(one, which=which) for one in both_forecasts)
+    np.testing.assert_array_equal(summary.histogram.counts, rows.histogram.counts)
+    assert summary.scale == pytest.approx(rows.scale, rel=1e-12)
+    assert summary.resolution == rows.resolution
+    assert summary.scores.rows.keys() == rows.scores.rows.keys()
+    for key, known in rows.scores.rows.items():
+        close(summary.scores.rows[key], known, least=1e-3 * abs(known.value))
+    for one, two in zip(summary.coverage.rows, rows.coverage.rows, strict=True):
+        assert one.coverage.value == pytest.approx(two.coverage.value, abs=1e-12)
+        assert one.smis.value == pytest.approx(two.smis.value, rel=1e-9)
+    for one, two in zip(summary.tests, rows.tests, strict=True):
+        assert one.p_value == pytest.approx(two.p_value, abs=0.02)
+    assert summary.fault.kind == rows.fault.kind
+    rows, summary = (pit_histograms(one, which=which, bins=[5, 20]) for one in both_forecasts)
+    for bins in (5, 20):
+        np.testing.assert_array_equal(summary.with_bins(bins).counts, rows.with_bins(bins).counts)
+
+
+def test_checks_of_a_regression_ask_its_summary(both_forecasts) -> None:
+    asked = {"which": "evaluation", "event": None, "groups": []}
+    rows, summary = (quick_checks(one, **asked) for one in both_forecasts)
+    assert [one.code for one in summary.checks] == [one.code for one in rows.checks]
+    assert summary.n == rows.n == N
+    for one, two in zip(summary.checks, rows.checks, strict=True):
+        assert [part.key for part in one.parts] == [part.key for part in two.parts], one.code
+        for mine, known in zip(one.parts, two.parts, strict=True):
+            assert mine.estimate.value == pytest.approx(known.estimate.value, abs=2e-3), one.code
+
+
+def test_a_changed_summary_of_forecasts_is_refused(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(set_summary, "MANY", N)
+    workspace = Workspace(tmp_path / "home")
+    review = reviewed(workspace, forecasts(0, 1.0))
+    folder = workspace.folder(review.id) / review.sets["calibration"].folder / "summary"
+    path = folder / "summary.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "impossible": 7}))
+    with pytest.raises(InputError, match="damaged"):
+        sets_of(workspace, review).regression_summary("calibration")
 
 
 def test_a_changed_summary_is_refused(tmp_path, monkeypatch) -> None:

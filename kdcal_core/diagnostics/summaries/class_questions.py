@@ -15,7 +15,12 @@ import numpy as np
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.labels import area_of_ties, risk_words
 from kdcal_core.diagnostics.all_estimates import CLASS_GAPS
-from kdcal_core.diagnostics.beside_trivial import as_gains, least_gain, stated_shares
+from kdcal_core.diagnostics.beside_trivial import (
+    as_gains,
+    least_gain,
+    of_accuracy,
+    stated_shares,
+)
 from kdcal_core.diagnostics.calibration_test import cells_test
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.score_range import (
@@ -191,7 +196,9 @@ def summary_range(
     return replace(found, interval=f"{found.interval}, widened to ends of cells of the summary")
 
 
-def summary_gain_over_most_frequent(summary: ClassSummary, *, level: float = 0.95) -> Estimate:
+def summary_gain_over_most_frequent(
+    summary: ClassSummary, known: ClassSummary | None = None, *, level: float = 0.95
+) -> Estimate:
     """As :func:`kdcal_core.diagnostics.gain_over_most_frequent`, exactly.
 
     Examples
@@ -210,6 +217,8 @@ def summary_gain_over_most_frequent(summary: ClassSummary, *, level: float = 0.9
         mean = (more - less) / n
         return _paired(mean, max((more + less) / n - mean * mean, 0.0), n, level)
 
+    if known is not None:
+        return of_accuracy(gain(int(known.joint.sum(axis=1).argmax()), level))
     return least_gain(gain, np.flatnonzero(rows).tolist(), level)
 
 
@@ -237,12 +246,17 @@ def summary_risk(summary: ClassSummary) -> str | None:
 
 
 def summary_gains_over_shares(
-    summary: ClassSummary, *, level: float = 0.95
+    summary: ClassSummary, known: ClassSummary | None = None, *, level: float = 0.95
 ) -> tuple[Estimate, Estimate]:
     """As :func:`kdcal_core.diagnostics.gains_over_shares`.
 
     The means are exact; their variances take the rows of a cell at its mean score and, with more
     than two classes, the random blocks of rows say how the classes vary together.
+
+    Parameters
+    ----------
+    known : ClassSummary, optional
+        The set whose shares are stated; without it these rows' own.
 
     Examples
     --------
@@ -254,7 +268,7 @@ def summary_gains_over_shares(
     """
     require_rows(summary, level)
     n, rows = summary.n, summary.joint.sum(axis=1)
-    shares = stated_shares(rows)
+    shares = stated_shares((known or summary).joint.sum(axis=1))
     base_log = float(rows @ surprisal(shares)) / n
     base_brier = float(rows @ (1.0 - 2.0 * shares)) / n + float(shares @ shares)
     labels = range(len(rows))

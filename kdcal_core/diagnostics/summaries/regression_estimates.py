@@ -194,12 +194,21 @@ def summary_scale(summary: RegressionSummary) -> float | None:
 
 
 def summary_regression_estimates(
-    summary: RegressionSummary, *, level: float = 0.95, seed: int = 0
+    summary: RegressionSummary,
+    *,
+    scale: float | None = None,
+    level: float = 0.95,
+    seed: int = 0,
 ) -> dict[str, Estimate]:
     """Every measure of the distributions by its key.
 
     As :func:`kdcal_core.evaluation.regression_scores`. Means are exact sums, rounded once, with
     normal intervals.
+
+    Parameters
+    ----------
+    scale : float, optional
+        The unit of sMIS; by default the mean absolute outcome of the rows.
 
     Examples
     --------
@@ -212,7 +221,7 @@ def summary_regression_estimates(
     """
     check_level(level)
     n, cells = summary.n, summary.cells
-    central = _coverage_row(summary, 0.95, summary_scale(summary) or 1.0, level)
+    central = _coverage_row(summary, 0.95, scale or summary_scale(summary) or 1.0, level)
     square = summary_mean(summary, "squared error", level)
     root = [max(value, 0.0) ** 0.5 for value in square]
     assert central.smis is not None
@@ -291,11 +300,13 @@ def summary_bias(summary: RegressionSummary, *, level: float = 0.95) -> Estimate
     return fieller_estimate((value, min(low, value), max(high, value)), n, level, *STANDARD_BIAS)
 
 
-def summary_skill(summary: RegressionSummary, *, level: float = 0.95) -> Estimate:
+def summary_skill(
+    summary: RegressionSummary, known: RegressionSummary | None = None, *, level: float = 0.95
+) -> Estimate:
     """CRPS gained over the distribution of all outcomes, of the rows that the summary keeps.
 
     The trivial forecast of a row needs every other outcome, so it is that of at most 65,536 rows
-    drawn at random, which are also the rows that are judged.
+    drawn at random: of the rows of ``known``, or of those that are judged.
 
     Examples
     --------
@@ -306,7 +317,7 @@ def summary_skill(summary: RegressionSummary, *, level: float = 0.95) -> Estimat
     0.96
     """
     y, own, _ = summary.drawn.T
-    trivial = climatology_crps(y, y)
+    trivial = climatology_crps((known or summary).drawn[:, 0], y)
     return ratio_estimate(
         trivial - own,
         trivial,

@@ -9,11 +9,17 @@ import pytest
 from test_class_summary import named, rows
 
 from kdcal_core.data import ScoredSet
-from kdcal_core.diagnostics import calibration_test, question_estimates
+from kdcal_core.diagnostics import (
+    calibration_test,
+    gain_over_most_frequent,
+    gains_over_shares,
+    question_estimates,
+)
 from kdcal_core.diagnostics.calibration_test import cells_test
 from kdcal_core.diagnostics.summaries import (
     summarise,
     summary_class_gaps,
+    summary_gain_over_most_frequent,
     summary_gains_over_shares,
     summary_question_estimates,
     summary_range,
@@ -87,6 +93,21 @@ def test_few_different_scores_are_tested_as_their_rows_are():
         summary = summarise(np.column_stack([1.0 - score, score]), hit, named(2))
         assert summary_test(summary, 1) == pytest.approx(calibration_test(score, hit), abs=0.05)
     assert 0.0 < calibration_test(score[::300], hit[::300]) <= 1.0  # three rows
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_gains_over_what_another_set_says_agree_with_those_of_rows(k):
+    scored, known = scored_rows(k, 4000), scored_rows(k, 3000)
+    known = replace(known, y=np.where(np.arange(3000) % 3 == 0, 1, known.y))  # other shares
+    ours, other = (summarise(one.proba, one.y, one.classes) for one in (scored, known))
+    found = [*summary_gains_over_shares(ours, other), summary_gain_over_most_frequent(ours, other)]
+    wanted = [*gains_over_shares(scored, known), gain_over_most_frequent(scored, known)]
+    for one, two in zip(found, wanted, strict=True):
+        assert (one.name, one.label) == (two.name, two.label)
+        assert one.value == pytest.approx(two.value, abs=1e-9)
+        room = 0.03 * (two.high - two.low)  # as above
+        np.testing.assert_allclose((one.low, one.high), (two.low, two.high), atol=room)
+    assert found[0].value != pytest.approx(summary_gains_over_shares(ours)[0].value, abs=1e-3)
 
 
 def test_a_class_that_is_never_predicted_has_no_gap():
