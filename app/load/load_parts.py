@@ -31,9 +31,11 @@ from kdcal_core.review import (
     TablePlace,
     Which,
     Workspace,
+    accept_folders,
     accept_rows,
     confirm_class,
     constant_target,
+    doubts_of_folders,
     doubts_of_rows,
     may_be_swapped,
     move_table,
@@ -181,6 +183,13 @@ def settle_doubts(review: Review) -> None:
             if st.button(f"It is the probability of {name}", icon=":material/check:"):
                 confirm_class(session.workspace(), review.id)
                 st.rerun()
+        if doubts_of_folders(review) and st.button(
+            "Go on without these columns",
+            icon=":material/check:",
+            help="To use them, write them into every file of the folder and read it again.",
+        ):
+            accept_folders(session.workspace(), review.id)
+            st.rerun()
         if doubts_of_rows(review) and st.button(
             "The roles are right",
             icon=":material/check:",

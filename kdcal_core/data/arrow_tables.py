@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kdcal_core.data.folder_parts import note_parts
 from kdcal_core.errors import InputError
 from kdcal_core.quotas import COLUMNS, ROWS, TABLE
 from kdcal_core.store import claims
@@ -208,6 +209,7 @@ def read_parquet(
         check_size(stated_bytes(parquet.metadata), file, max_bytes)
         check_claims(parquet.metadata, source.size(), file)
         frame, notes = to_frame(_read(source, parquet, max_bytes, file), file)
+        note_parts(frame, schema.metadata)
     except (pa.ArrowException, OSError) as error:
         raise InputError(
             "The Parquet file is damaged or cut short",

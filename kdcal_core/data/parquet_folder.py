@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +27,11 @@ from kdcal_core.data.arrow_tables import (
     repeating,
     to_frame,
 )
+from kdcal_core.data.folder_parts import FilePart, FolderParts, PartialColumn
 from kdcal_core.errors import InputError
 from kdcal_core.quotas import ROWS, TABLE
 from kdcal_core.store.disk import digest_of
-from kdcal_core.text import counted, listed
+from kdcal_core.text import listed
 
 ROOTS = "KDCAL_TABLE_FOLDERS"
 """Variable of the environment: folders in which tables may lie, separated as in PATH."""
@@ -134,22 +136,57 @@ def parquet_files(
 _UNLIKE = (pa.ArrowInvalid, pa.ArrowTypeError)
 
 
-def _different(n: int) -> InputError:
+def _common_schema(schemas: Sequence[tuple[str, pa.Schema]], names: Sequence[str]) -> pa.Schema:
+    """The columns with types that hold the values of all files; refuse types without such a one."""
+    fields = []
+    for name in names:
+        (first, common), *others = ((file, _plain_field(schema, name)) for file, schema in schemas)
+        for file, one in others:
+            try:
+                (common,) = pa.unify_schemas(
+                    [pa.schema([common]), pa.schema([one])], promote_options="permissive"
+                )
+            except _UNLIKE as error:
+                raise _different(file, one, first, common.type) from error
+        fields.append(common)
+    return pa.schema(fields)
+
+
+def _different(file: str, one: pa.Field, other: str, kind: pa.DataType) -> InputError:
     return InputError(
-        "A column has different types in different files",
-        fix=f"Write {counted(n, 'part')} of one table alike.",
+        f"The column has different types in different files: {one.type} here, {kind} in "
+        f"{other[:80]!r}",
+        fix="Write it alike in all files.",
+        file=file,
+        column=one.name,
     )
 
 
-def _plain(batch: pa.RecordBatch, group: RowGroup) -> pa.Table:
-    """A batch without dictionaries, after a look at how large it would be then."""
+def _plain_field(schema: pa.Schema, name: str) -> pa.Field:
+    return pa.field(name, _plain_type(schema.field(name).type))
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _plain(batch: pa.RecordBatch, group: RowGroup, schema: pa.Schema) -> pa.Table:
+    """A batch without dictionaries in these types, after a look at how large it would be then."""
     decoded = sum(decoded_bytes(pa.chunked_array([one])) for one in batch.columns)
     check_size(decoded, group.title, _BLOCK_BYTES)
-    columns = [
-        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-        for column in batch.columns
-    ]
-    return pa.table(columns, names=batch.schema.names)
+    columns = []
+    for field, column in zip(schema, batch.columns, strict=True):
+        try:
+            columns.append(column.cast(_plain_type(column.type)).cast(field.type))
+        except _UNLIKE as error:
+            raise InputError(
+                f"A value of {column.type} cannot be written as {field.type}, as the column needs "
+                "for the values of other files",
+                fix="Write the column alike in all files.",
+                file=group.title,
+                column=field.name,
+            ) from error
+    return pa.table(columns, schema=schema)
 
 
 def digest_of_files(files: Sequence[tuple[Path, str]]) -> str:
@@ -197,6 +234,17 @@ class RowGroup:
         return f"{self.file}, row group {self.number + 1}"
 
 
+def _partial_columns(schemas: Sequence[tuple[str, pa.Schema]]) -> tuple[PartialColumn, ...]:
+    """The columns that only some of the files have."""
+    having = Counter(name for _, schema in schemas for name in schema.names)
+    n, found = len(schemas), []
+    for name, files in having.items():
+        if files < n:
+            first = next(file for file, schema in schemas if name not in schema.names)
+            found.append(PartialColumn(name, first, n - files, n))
+    return tuple(found)
+
+
 class PartedTable:
     """The rows of many Parquet files, in the order given.
 
@@ -209,6 +257,8 @@ class PartedTable:
     ----------
     names : tuple of str
         Columns that every file has, in the order of the first. Untrusted text.
+    partial : tuple of PartialColumn
+        Columns that only some files have. They are not read.
     groups : tuple of RowGroup
     n_rows : int
 
@@ -231,7 +281,7 @@ class PartedTable:
 
     def __init__(self, files: Sequence[tuple[Path, str]]) -> None:
         groups: list[RowGroup] = []
-        names: list[str] | None = None
+        schemas: list[tuple[str, pa.Schema]] = []
         total = 0
         for path, name in files:
             with named_parquet_faults(name):
@@ -241,7 +291,7 @@ class PartedTable:
                 continue
             check_column_names(schema.names, name)
             check_claims(metadata, path.stat().st_size, name)
-            names = schema.names if names is None else [n for n in names if n in schema.names]
+            schemas.append((name, schema))
             before = 0
             for number in range(metadata.num_row_groups):
                 rows = int(metadata.row_group(number).num_rows)
@@ -249,9 +299,12 @@ class PartedTable:
                 before, total = before + rows, total + rows
         if not total:
             raise InputError("The files have no rows", fix="Give at least one row.")
-        if not names:
+        self.partial = _partial_columns(schemas)
+        missing = {one.name for one in self.partial}
+        self.names = tuple(name for name in schemas[0][1].names if name not in missing)
+        if not self.names:
             raise InputError("The files have no column in common", fix="Give parts of one table.")
-        self.names = tuple(names)
+        self._schemas = schemas
         self.groups = tuple(groups)
         self.n_rows = total
 
@@ -264,9 +317,12 @@ class PartedTable:
             For a column that the table does not have, a damaged file, or a block that is too large.
         """
         for column in columns:
+            for one in self.partial:
+                if one.name == column:
+                    raise one.error()
             if column not in self.names:
                 raise InputError(
-                    "The files do not all have this column",
+                    "The files have no such column",
                     fix=f"Columns of all files are: {listed(self.names, 10)}.",
                     file=group.file,
                     column=column,
@@ -281,42 +337,46 @@ class PartedTable:
             before += len(frame)
 
     def sample(self, n_rows: int) -> pa.Table:
-        """About so many rows of all columns, from row groups that are spread evenly."""
+        """About so many rows of all columns, from row groups that are spread evenly.
+
+        Its metadata say from which files the rows come (`FolderParts`).
+
+        Raises
+        ------
+        InputError
+            As :meth:`write` for types.
+        """
         most = min(len(self.groups), 50)
         chosen = [self.groups[at * len(self.groups) // most] for at in range(most)]
         each = max(n_rows // most, 1)
-        parts = []
+        schema, tables, parts = _common_schema(self._schemas, self.names), [], []
         for group in chosen:
             first = next(self._batches(group, list(self.names), min(each, _LEAST)))
-            parts.append(_plain(first, group))
-        try:
-            return pa.concat_tables(parts, promote_options="permissive")
-        except _UNLIKE as error:
-            raise _different(len(parts)) from error
+            tables.append(_plain(first, group, schema))
+            parts.append(FilePart(group.title, group.in_file, len(first)))
+        found = FolderParts(tuple(parts), self.partial)
+        return pa.concat_tables(tables).replace_schema_metadata(found.metadata())
 
     def write(self, path: Path) -> None:
-        """Write the rows of all files into one.
+        """Write the rows of all files into one, whose metadata say from which files they come.
 
         Raises
         ------
         InputError
             For a table that is larger than any may be, and where a column has different types in
-            different files.
+            different files: the error names the column and the first such file.
         """
         self._check_whole()
-        paths = dict.fromkeys(group.path for group in self.groups)
-        schemas = [
-            pa.schema([schema.field(name) for name in self.names])
-            for schema in (pq.read_schema(one) for one in paths)
-        ]
-        try:
-            schema = pa.unify_schemas(schemas, promote_options="permissive").remove_metadata()
-            with pq.ParquetWriter(path, schema) as writer:
-                for group in self.groups:
-                    for batch in self._batches(group, list(self.names), _LEAST):
-                        writer.write_table(_plain(batch, group).cast(schema))
-        except _UNLIKE as error:
-            raise _different(len(paths)) from error
+        schema = _common_schema(self._schemas, self.names)
+        rows = dict.fromkeys((group.file for group in self.groups), 0)
+        for group in self.groups:
+            rows[group.file] += group.rows
+        parts = tuple(FilePart(file, 0, n) for file, n in rows.items())
+        found = FolderParts(parts, self.partial).metadata()
+        with pq.ParquetWriter(path, schema.with_metadata(found)) as writer:
+            for group in self.groups:
+                for batch in self._batches(group, list(self.names), _LEAST):
+                    writer.write_table(_plain(batch, group, schema.with_metadata(found)))
 
     def _check_whole(self) -> None:
         stated = 0

@@ -17,8 +17,10 @@ from kdcal_core.review.arrivals import (
 )
 from kdcal_core.review.baseline import alike, baseline_of
 from kdcal_core.review.doubts import (
+    accept_folders,
     accept_rows,
     confirm_class,
+    doubts_of_folders,
     doubts_of_rows,
     may_be_swapped,
     open_doubts,
@@ -136,6 +138,7 @@ __all__ = [
     "View",
     "Which",
     "Workspace",
+    "accept_folders",
     "accept_rows",
     "add_files",
     "add_foreign",
@@ -154,6 +157,7 @@ __all__ = [
     "create_review",
     "default_event",
     "dependence_words",
+    "doubts_of_folders",
     "doubts_of_rows",
     "event_of",
     "first_look",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from kdcal_core.data.folder_parts import doubt_of_partial
 from kdcal_core.data.labels import doubts_of_roles, swapped
 from kdcal_core.data.schema import CONFIDENCES, Roles
 from kdcal_core.errors import InputError
@@ -21,9 +22,10 @@ _NUMBER = re.compile(r"\d[\d.,]*(?<![.,])%?")
 def open_doubts(review: Review) -> tuple[str, ...]:
     """The doubts that every page shows until they are settled; untrusted text.
 
-    There is a doubt for each open question about the columns, for each table without a place, for a
-    guessed class of a single column, and for scored rows that contradict the classes beyond chance,
-    which is said once where sets differ in numbers alone.
+    There is a doubt for each open question about the columns, for columns that only some files of a
+    folder have, for each table without a place, for a guessed class of a single column, and for
+    scored rows that contradict the classes beyond chance, which is said once where sets differ in
+    numbers alone.
 
     Examples
     --------
@@ -33,7 +35,14 @@ def open_doubts(review: Review) -> tuple[str, ...]:
     columns = tuple(doubt.sentence for doubt in review.doubts)
     guessed = doubts_of_roles(review.roles or Roles(), review.classes)
     tables = (doubt_of_table(review, table) for table in review.unplaced.values())
-    return (*columns, *tables, *guessed, *_said_once(review))
+    return (*columns, *doubts_of_folders(review), *tables, *guessed, *_said_once(review))
+
+
+def doubts_of_folders(review: Review) -> tuple[str, ...]:
+    """Columns that only some files of a folder have, unless it was accepted; untrusted text."""
+    tables = (*review.all_tables, *review.watched.values())
+    found = dict.fromkeys(doubt_of_partial(table.partial) for table in tables if table.partial)
+    return tuple(one for one in found if one not in review.accepted)
 
 
 def doubt_of_table(review: Review, table: TableInfo) -> str:
@@ -83,9 +92,19 @@ def _said_once(review: Review) -> Iterator[str]:
 
 def accept_rows(workspace: Workspace, review_id: str) -> Review:
     """Say that the roles are right, whatever the scored rows say against them."""
+    return _accept(workspace, review_id, doubts_of_rows)
 
+
+def accept_folders(workspace: Workspace, review_id: str) -> Review:
+    """Go on without the columns that only some files of a folder have."""
+    return _accept(workspace, review_id, doubts_of_folders)
+
+
+def _accept(
+    workspace: Workspace, review_id: str, doubts: Callable[[Review], tuple[str, ...]]
+) -> Review:
     def change(review: Review) -> Review:
-        return replace(review, accepted=(*review.accepted, *doubts_of_rows(review)))
+        return replace(review, accepted=(*review.accepted, *doubts(review)))
 
     return change_review(workspace, review_id, change)
 

@@ -35,6 +35,7 @@ from kdcal_core.data import (
     weight_column,
 )
 from kdcal_core.data.column_kinds import simple, why_no_input
+from kdcal_core.data.folder_parts import parts_of
 from kdcal_core.data.labels import odd_answers
 from kdcal_core.data.target_words import target_shows
 from kdcal_core.errors import InputError, InputWarning
@@ -206,7 +207,8 @@ def import_table(
         ``table``: a TableInfo; ``reading``: a Reading of its columns.
     """
     table = _read(path, name)
-    reading = _read_columns(table, decode(ModelInfo, model) if model else None, task, answers)
+    with in_rows_of(table.frame):
+        reading = _read_columns(table, decode(ModelInfo, model) if model else None, task, answers)
     kept = _keep_frame(table, Path(path), frame_path)
     return {"table": asdict(kept), "reading": asdict(reading)}
 
@@ -429,6 +431,7 @@ def _read(path: str, name: str) -> Table:
 def _keep_frame(table: Table, source: Path, frame_path: str) -> TableInfo:
     # the index of a divided table is the rows' position in the file
     arrow = pa.Table.from_pandas(table.frame)
+    folder = parts_of(table.frame)
     # uncompressed, so that it can be memory-mapped
     feather.write_feather(arrow, frame_path, compression="uncompressed")
     seal(Path(frame_path))
@@ -441,4 +444,5 @@ def _keep_frame(table: Table, source: Path, frame_path: str) -> TableInfo:
         size_bytes=source.stat().st_size,
         file=Path(frame_path).name,
         sha256=digest_of(Path(frame_path)),
+        partial=() if folder is None else folder.partial,
     )

@@ -17,7 +17,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.models import ModelInfo
 from kdcal_core.review.added_files import add_model, add_table
 from kdcal_core.review.further_tables import add_foreign, add_training
-from kdcal_core.review.requirements import constant_target
+from kdcal_core.review.requirements import constant_target, refuse_partial
 from kdcal_core.review.review import Review, TableInfo
 from kdcal_core.review.signature import SignedPart, add_signature
 from kdcal_core.review.steps import create_review, score, set_roles, set_task
@@ -362,8 +362,10 @@ def need(table: TableInfo, column: str, what: str) -> None:
     Raises
     ------
     InputError
-        ``what``, with the table and the column.
+        ``what``, with the table and the column; for a column that only some files of a folder
+        have, with the first file that lacks it.
     """
+    refuse_partial(table, (column,))
     if column not in table.column_names:
         raise InputError(
             what,

@@ -167,6 +167,7 @@ def default_classes(
 def check_columns(table: TableInfo, roles: Roles) -> None:
     """Refuse a set's table that lacks a column with a role, and a column with two roles."""
     used = used_columns(roles)
+    refuse_partial(table, used)
     missing = _first_missing(table, used)
     if missing is not None:
         fix = "Both tables need the same columns; check the roles on the Load page."
@@ -184,6 +185,19 @@ def check_columns(table: TableInfo, roles: Roles) -> None:
         raise InputError(
             "A column has two roles", fix="Give it one.", file=table.name, column=twice
         )
+
+
+def refuse_partial(table: TableInfo, columns: Sequence[str]) -> None:
+    """Refuse columns that only some files have of the folder from which a table was gathered.
+
+    Raises
+    ------
+    InputError
+        With the first such column, and the first file that lacks it.
+    """
+    for one in table.partial:
+        if one.name in columns:
+            raise one.error()
 
 
 def lacking(table: TableInfo, roles: Roles) -> str | None:
@@ -215,6 +229,7 @@ def shared_features(
 
 def check_training(table: TableInfo, roles: Roles) -> None:
     """Refuse training rows without the features or the target."""
+    refuse_partial(table, _training_columns(roles))
     missing = _first_missing(table, _training_columns(roles))
     if missing is not None:
         raise InputError(
@@ -227,6 +242,7 @@ def check_training(table: TableInfo, roles: Roles) -> None:
 
 def check_foreign(table: TableInfo, roles: Roles) -> None:
     """Refuse foreign rows without the features; they need no true class."""
+    refuse_partial(table, roles.features)
     missing = _first_missing(table, roles.features)
     if missing is not None:
         raise InputError(
@@ -239,6 +255,7 @@ def check_foreign(table: TableInfo, roles: Roles) -> None:
 
 def check_watched(table: TableInfo, review: Review) -> None:
     """Refuse a new table to watch that cannot be scored; its labels may be missing."""
+    refuse_partial(table, _scored_columns(review))
     missing = _first_missing(table, _scored_columns(review))
     if missing is not None:
         what = "of the predictions" if review.model is None else "that the model needs"

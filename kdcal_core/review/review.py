@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from kdcal_core.data.column_doubts import Doubt
+from kdcal_core.data.folder_parts import PartialColumn
 from kdcal_core.data.labels import default_event
 from kdcal_core.data.role_columns import used_columns
 from kdcal_core.data.schema import Roles, Task
@@ -67,7 +68,8 @@ class TableInfo:
     """A table without its rows; ``file`` is its name inside the review's folder.
 
     ``sha256`` is the digest of this file; empty in reviews of earlier versions. ``digest`` is that
-    of the table that was loaded.
+    of the table that was loaded. ``partial`` are the columns that only some files have of the
+    folder from which it was gathered; they were left out.
     """
 
     name: str
@@ -78,6 +80,7 @@ class TableInfo:
     size_bytes: int
     file: str
     sha256: str = ""
+    partial: tuple[PartialColumn, ...] = ()
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -212,7 +215,8 @@ class Review:
     answers : dict
         The subject of each settled doubt, and the answer. Untrusted text.
     accepted : tuple of str
-        Doubts about the scored rows for which the user confirmed the roles.
+        Doubts about the scored rows for which the user confirmed the roles, and about folders
+        whose columns the user does without.
     verdict : str
         Of the checks when all were last judged; empty since the rows or the question changed.
     verdict_edition : str

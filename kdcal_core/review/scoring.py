@@ -32,6 +32,7 @@ from kdcal_core.data import (
     true_mean_column,
     weight_column,
 )
+from kdcal_core.data.folder_parts import parts_of
 from kdcal_core.distributions import (
     PredictiveDistribution,
     cross_fitted_spread,
@@ -165,13 +166,24 @@ def by_blocks(
 
 @contextmanager
 def in_rows_of(frame: pd.DataFrame) -> Iterator[None]:
-    """Make errors in the body name the row of the file, not that of its part."""
+    """Make errors in the body name the row of the file, not that of its part.
+
+    Of a table that was gathered from a folder, the error names the folder's file.
+    """
     try:
         yield
     except InputError as error:
         if error.row is None:
             raise
-        raise _at_row(error, int(frame.index[error.row - 1]) + 1) from error
+        row = int(frame.index[error.row - 1]) + 1
+        folder = parts_of(frame)
+        place = folder.place(row) if folder is not None else None
+        if place is None:
+            raise _at_row(error, row) from error
+        file, row = place
+        raise InputError(
+            error.what, fix=error.fix, file=file, column=error.column, row=row
+        ) from error
 
 
 @contextmanager

@@ -54,6 +54,21 @@ def test_a_folder_becomes_the_calibration_set(scores, app):
     assert app.session_state["server_folder"] is False  # it would cover what was read
 
 
+def test_columns_of_some_files_only_are_a_doubt(scores, app):
+    part = pq.read_table(scores / "b.parquet")
+    ages = pa.array(np.arange(len(part)))
+    pq.write_table(part.append_column("age", ages), scores / "b.parquet")
+    _open(app)
+    _box(app).select(scores)
+    app.run()
+    _read(app)
+    assert not app.exception
+    assert any("column 'age' (not in 'a.parquet')" in plain(one.value) for one in app.warning)
+    next(one for one in app.button if one.label == "Go on without these columns").click()
+    settle(app.run())
+    assert not any("'age'" in plain(one.value) for one in app.warning)
+
+
 def test_a_damaged_file_is_an_error_in_words(scores, app):
     _open(app)
     _box(app).select(scores)

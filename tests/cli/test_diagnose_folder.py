@@ -254,3 +254,63 @@ def test_groups_that_cannot_be_counted_are_named(places, capsys):
             assert (code, out) == (2, "")
             assert what in err
             assert column in err
+
+
+def parts(folder, *tables):
+    folder.mkdir()
+    for at, columns in enumerate(tables):
+        pq.write_table(pa.table(columns), folder / f"{at}.parquet", row_group_size=3)
+    return folder
+
+
+ROWS = {"p_yes": [0.2, 0.4, 0.6, 0.7], "y": ["no", "no", "yes", "yes"]}
+
+
+def test_columns_of_some_files_only_are_a_warning(tmp_path, capsys):
+    folder = parts(tmp_path / "in", {**ROWS, "ward": [1, 2, 3, 4]}, ROWS)
+    code, out, _ = run(capsys, "--predictions", folder)
+    assert code == 0
+    said = " ".join(out.split())
+    assert "Warning: Only some files of the folder have the column 'ward' (not in '1.parq" in said
+    code, out, err = run(capsys, "--predictions", folder, "--json", "-")
+    assert "'ward'" in json.loads(out)["doubts"][0]
+    assert "'ward'" in err
+
+
+@pytest.mark.parametrize("asked", ["--target", "--groups", "--outputs"])
+def test_a_column_that_a_file_lacks_is_named_with_the_file(tmp_path, asked, capsys):
+    column = {"--target": "y", "--groups": "ward", "--outputs": "p_yes"}[asked]
+    rows = {**ROWS, "ward": [1, 2, 1, 2]}
+    less = {name: values for name, values in rows.items() if name != column}
+    folder = parts(tmp_path / "in", rows, less)
+    more = {
+        "--target": [],
+        "--groups": ["--groups", "ward"],
+        "--outputs": ["--outputs", "yes=p_yes"],
+    }
+    code, _, err = run(capsys, "--predictions", folder, *more[asked])
+    assert code == 2
+    said = " ".join(err.split())
+    assert f"file '1.parquet', column '{column}'" in said
+    assert "1 of 2 lack it" in said
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("p_yes", 1.5), ("p_yes", float("nan")), ("y", None)]
+)
+def test_a_fault_in_early_rows_names_file_and_row(tmp_path, column, value, capsys):
+    later = {name: [*values] for name, values in ROWS.items()}
+    later[column][3] = value
+    folder = parts(tmp_path / "in", ROWS, later)
+    code, _, err = run(capsys, "--predictions", folder, "--outputs", "yes=p_yes")
+    assert code == 2
+    said = " ".join(err.split())
+    assert "file '1.parquet, row group 2'" in said
+    assert "row 4" in said
+
+
+def test_types_that_differ_are_named_with_column_and_file(tmp_path, capsys):
+    folder = parts(tmp_path / "in", ROWS, {**ROWS, "p_yes": ["low", "low", "high", "high"]})
+    code, _, err = run(capsys, "--predictions", folder)
+    assert code == 2
+    assert "file '1.parquet', column 'p_yes'" in " ".join(err.split())

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from kdcal_core.data import parquet_folder as module
+from kdcal_core.data.folder_parts import PartialColumn, note_parts, parts_of
 from kdcal_core.data.parquet_folder import ROOTS, PartedTable, allowed_roots, parquet_files
 from kdcal_core.errors import InputError
 
@@ -38,8 +40,38 @@ def test_files_are_one_table_in_the_order_of_their_names(tmp_path):
     ]
     read = [block["x"].tolist() for one in table.groups for _, block in table.read(one, ["x"])]
     assert [one for block in read for one in block] == [1.0, 2.0, 3.0, 4.0, 5.0]
-    with pytest.raises(InputError, match="do not all have"):
+    with pytest.raises(InputError, match="which other files of the folder have") as found:
         next(table.read(table.groups[0], ["only"]))
+    assert (found.value.file, found.value.column) == ("a/z.PARQUET", "only")
+    with pytest.raises(InputError, match="no such column"):
+        next(table.read(table.groups[0], ["none"]))
+
+
+def test_columns_that_only_some_files_have_are_remembered(tmp_path):
+    for at in range(4):
+        more = {"age": [1, 2]} if at % 2 else {"sex": ["f", "m"]} if at else {}
+        write(tmp_path / f"{at}.parquet", x=[1.0, 2.0], **more)
+    write(tmp_path / "empty.parquet", x=pa.array([], pa.float64()))
+    table = PartedTable(parquet_files(tmp_path))
+    assert table.names == ("x",)
+    assert table.partial == (
+        PartialColumn("age", "0.parquet", 2, 4),
+        PartialColumn("sex", "0.parquet", 3, 4),
+    )
+    table.write(tmp_path / "all")
+    for written in (table.sample(8).schema, pq.read_schema(tmp_path / "all")):
+        frame = pd.DataFrame()
+        note_parts(frame, written.metadata)
+        assert parts_of(frame).partial == table.partial
+        assert parts_of(frame).place(6)[0].startswith("2.parquet")
+        assert parts_of(frame).place(6)[1] == 2
+
+
+@pytest.mark.parametrize("text", [b"", b"[1]", b'{"parts": 3}', b'{"other": []}', b"\xff"])
+def test_foreign_notes_of_a_folder_are_ignored(text):
+    frame = pd.DataFrame({"x": [1.0]})
+    note_parts(frame, {b"kdcal folder": text})
+    assert (frame.attrs, parts_of(frame)) == ({}, None)
 
 
 def test_a_sample_comes_from_all_over_the_table(tmp_path):
@@ -49,8 +81,9 @@ def test_a_sample_comes_from_all_over_the_table(tmp_path):
     assert set(sample["x"].to_pylist()) == {0, 1, 2, 3}
     assert sample["t"].type == pa.string()
     write(tmp_path / "9.parquet", x=["text"] * 3, t=["a"] * 3)
-    with pytest.raises(InputError, match="different types"):
+    with pytest.raises(InputError, match=r"different types.*string here, int64 in '0") as found:
         PartedTable(parquet_files(tmp_path)).sample(24)
+    assert (found.value.file, found.value.column) == ("9.parquet", "x")
 
 
 def test_links_that_lead_out_are_refused(tmp_path):

@@ -9,9 +9,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kdcal_core.data import Roles
 from kdcal_core.data.parquet_folder import PartedTable, parquet_files
 from kdcal_core.errors import InputError
 from kdcal_core.quotas import TABLE
+from kdcal_core.review import (
+    Workspace,
+    accept_folders,
+    add_table,
+    create_review,
+    open_doubts,
+    score,
+    set_roles,
+)
 from kdcal_core.review import folders_on_server as module
 from kdcal_core.review.folders_on_server import gathered_table, server_folders
 
@@ -89,5 +99,28 @@ def test_more_than_memory_holds_is_refused_with_what_can_judge_it(places, monkey
 def test_columns_of_different_kinds_are_refused(places):
     root, _, into = places
     pq.write_table(pa.table({"p": ["high"], "y": ["no"]}), root / "scores" / "c.parquet")
-    with pytest.raises(InputError, match="different types"):
+    with pytest.raises(InputError, match="different types") as found:
         gathered_table(root / "scores", into, [root])
+    assert (found.value.file, found.value.column) == ("c.parquet", "p")
+
+
+def test_faults_of_gathered_rows_name_the_file_of_the_folder(places, tmp_path):
+    root, _, into = places
+    table = pa.table({"p": [0.2, 0.3, 1.5], "y": ["no", "yes", "yes"], "only": [1, 2, 3]})
+    pq.write_table(table, root / "scores" / "later" / "c.parquet")
+    workspace = Workspace(tmp_path / "reviews")
+    review = create_review(workspace)
+    add_table(
+        workspace, review.id, "calibration", gathered_table(root / "scores", into, [root]), "all"
+    )
+    roles = Roles(target="y", outputs=(("yes", "p"),))
+    review = set_roles(workspace, review.id, roles, ("no", "yes"))
+    (doubt,) = open_doubts(review)
+    assert "'only' (not in 2 of 3 files, the first 'a.parquet')" in doubt
+    assert open_doubts(accept_folders(workspace, review.id)) == ()
+    with pytest.raises(InputError, match="above 1") as found:
+        score(workspace, review.id)
+    assert (found.value.file, found.value.row) == ("later/c.parquet", 3)
+    with pytest.raises(InputError, match="other files of the folder have") as found:
+        set_roles(workspace, review.id, replace(roles, weight="only"), ("no", "yes"))
+    assert (found.value.file, found.value.column) == ("a.parquet", "only")
