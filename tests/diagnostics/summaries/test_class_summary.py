@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +16,7 @@ from kdcal_core.data import ScoredSet
 from kdcal_core.data.binning import bin_index, bin_sums, uniform_edges
 from kdcal_core.diagnostics import (
     all_estimates,
+    brier_decomposition,
     calibration_intercept,
     calibration_slope,
     confusion,
@@ -37,7 +39,7 @@ from kdcal_core.diagnostics.summaries import (
     summary_reliability,
 )
 from kdcal_core.diagnostics.summaries import class_summary as module
-from kdcal_core.diagnostics.summaries.class_estimates import _binned
+from kdcal_core.diagnostics.summaries.class_estimates import _binned, split_bound
 from kdcal_core.diagnostics.summaries.score_cells import ScoreCells
 from kdcal_core.diagnostics.summaries.score_grid import cell_index, upper_ends
 from kdcal_core.errors import InputError
@@ -136,8 +138,8 @@ def test_estimates_agree_with_those_of_rows(k, n):
     found, wanted = summary_estimates(summary), all_estimates(scored)
     assert [one.label for one in found] == [one.label for one in wanted]
     for ours, theirs in zip(found, wanted, strict=True):
-        cells = ", edges at cells of the summary"
-        assert ours.name.removesuffix(cells) == theirs.name
+        cells = "edges at" if "equal mass" in theirs.label else "isotonic in"
+        assert ours.name.removesuffix(f", {cells} cells of the summary") == theirs.name
         assert ours.n == theirs.n
         assert np.isnan(ours.low) == np.isnan(theirs.low)
         width = max(np.nan_to_num(theirs.high - theirs.low), 1e-3)
@@ -187,6 +189,40 @@ def test_the_area_lies_within_its_bound():
     assert abs(found.value - exact.value) <= bound + 1e-12
     assert found.low <= exact.low + bound
     assert found.high >= exact.high - bound
+
+
+@pytest.mark.parametrize(("k", "n"), [(2, 50), (2, 30_000), (4, 3000)])
+def test_parts_of_the_score_say_how_far_below_those_of_rows_they_may_be(k, n):
+    proba, y = rows(k, n, seed=7)
+    summary = summarise(proba, y, named(k))
+    for of, what in (("vector", "Brier score"), ("top-label", "Top-label Brier")):
+        ours = {one.name: one for one in summary_estimates(summary)}
+        brier = next(one for one in ours.values() if one.label == what)
+        exact = brier_decomposition(proba, y, of=of)
+        cells = ", isotonic in cells of the summary"
+        found = [ours.get(one.name + cells) or ours[one.name] for one in exact]
+        assert found[0].value - found[1].value + found[2].value == pytest.approx(brier.value)
+        for mine, theirs in zip(found[:2], exact[:2], strict=True):
+            stated = re.search(r"; the value is at most (\S+) lower", mine.interval)
+            bound = float(stated[1]) if stated else 0.0
+            assert (bound > 0.0) == (mine.name.endswith(cells))
+            assert -1e-9 <= theirs.value - mine.value <= 1.1 * bound + 1e-9
+        assert found[2].name == exact[2].name
+    if n == 30_000:
+        assert bound < 0.001
+
+
+def test_the_bound_of_the_split_is_reached():
+    p = np.r_[np.full(50, 0.50001), np.full(50, 0.50002)]  # one cell
+    y = np.repeat([0, 1], 50)
+    proba = np.column_stack([1.0 - p, p])
+    summary = summarise(proba, y, named(2))
+    fitted = summary_estimates(summary)
+    found = next(one for one in fitted if one.label == "Top-label miscalibration")
+    rows_ = brier_decomposition(proba, y)[0]
+    cells = ScoreCells.of_confidence(summary)
+    assert len(cells.place) == 1
+    assert found.value < rows_.value <= found.value + split_bound(cells)
 
 
 def test_decisions_and_confusion_are_those_of_rows():
