@@ -6,8 +6,11 @@ imported with the room. So a new method is one new file.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import ast
+from collections.abc import Collection, Iterator, Sequence
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Protocol, TypeVar
 
@@ -48,3 +51,35 @@ def import_modules(folder: list[str], package: str, *, without: Collection[str] 
     for found in iter_modules(folder):
         if not found.name.startswith("_") and found.name not in without:
             import_module(f"{package}.{found.name}")
+
+
+def written_keys(package: str, entry: str, *, without: Collection[str] = ()) -> tuple[str, ...]:
+    """The keys of a room's methods as its modules state them, none of which is imported.
+
+    Parameters
+    ----------
+    package : str
+        The room, such as "kdcal_core.calibration".
+    entry : str
+        Name of the class of its entries, whose first argument is the key.
+    without : collection of str
+        Families that are left out.
+
+    Examples
+    --------
+    >>> "platt" in written_keys("kdcal_core.calibration", "CalibratorEntry")
+    True
+    """
+    spec = find_spec(package)
+    folders = [] if spec is None else spec.submodule_search_locations or []
+    files = sorted(one for folder in folders for one in Path(folder).rglob("*.py"))
+    return tuple(key for one in files for key in _keys_in(one.read_text("utf-8"), entry, without))
+
+
+def _keys_in(source: str, entry: str, without: Collection[str]) -> Iterator[str]:
+    for call in ast.walk(ast.parse(source)) if f"{entry}(" in source else ():
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == entry:
+            given = [*call.args, *(one.value for one in call.keywords)]
+            key, *others = (one.value for one in given if isinstance(one, ast.Constant))
+            if not any(one in without for one in others):
+                yield str(key)

@@ -16,11 +16,14 @@ def run(options: Namespace) -> NoReturn:
     Parameters
     ----------
     options : Namespace
-        ``port`` : int or None; ``no_browser`` : bool; ``settings`` : list of str, for Streamlit.
+        ``port`` : int or None; ``no_browser``, ``quiet`` : bool; ``settings`` : list of str, for
+        Streamlit.
     """
     words = [sys.executable, "-m", "streamlit", "run", str(samples_root().with_name("app"))]
     if options.port is not None:
         words.append(f"--server.port={options.port}")
     if options.no_browser:
         words.append("--server.headless=true")
+    if options.quiet:
+        words += ["--logger.hideWelcomeMessage=true", "--logger.level=error"]
     os.execv(sys.executable, [*words, *options.settings])

@@ -19,11 +19,7 @@ FAMILIES = (
 )
 SHELLS = ("bash", "zsh", "fish")
 _SHOWS = ("list", "show", "compare", "key")
-"""Actions of `kdcal audit` that print what was asked for and nothing else."""
-_AS_JSON = (
-    *("run", "compare", "verify", "export", "import", "backup", "restore", "expire"),
-    *("submit", "approve", "reject", "supersede", "comment"),
-)
+"""Actions of `kdcal audit` whose output is what was asked for, which --quiet leaves."""
 _NEGATIVE = re.compile(r"-[\d.]")  # no option begins like this
 _ROWS = "rows for --model (CSV, Parquet); - is standard input"
 
@@ -77,6 +73,7 @@ def _app(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     command.add_argument("--port", metavar="N", type=count, help="port (default 8501)")
     command.add_argument("--no-browser", action="store_true", help="serve only, open nothing")
+    _quiet(command)
     command.add_argument(
         "settings",
         nargs="*",
@@ -209,11 +206,9 @@ def _audit(commands: argparse._SubParsersAction[Parser]) -> None:
 
     one = action("list", "list the audits of the record")
     one.add_argument("--project", metavar="NAME", help="of one project alone")
-    one.add_argument("--json", action="store_true", help="print the list as JSON")
 
     one = action("show", "show an audit, its history and its findings")
     one.add_argument("audit", metavar="AUDIT", help="the beginning of its id")
-    one.add_argument("--json", action="store_true", help="print what the record holds as JSON")
 
     one = action("report", "write the report of an audit")
     one.add_argument("audit", metavar="AUDIT", help="the beginning of its id")
@@ -318,10 +313,8 @@ def _audit(commands: argparse._SubParsersAction[Parser]) -> None:
         one.add_argument("--receipt", metavar="FILE", help="write a receipt to this file")
 
     for name, one in actions.choices.items():
-        if name in _AS_JSON:
-            _json(one)
-        if name not in _SHOWS:
-            _quiet(one)
+        _json(one)
+        _quiet(one, shows=name in _SHOWS)
 
 
 def _watch(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -371,7 +364,8 @@ def _limits(commands: argparse._SubParsersAction[Parser]) -> None:
         "environment that sets it.",
         allow_abbrev=False,
     )
-    command.add_argument("--json", action="store_true", help="print the limits as JSON")
+    _json(command)
+    _quiet(command, shows=True)
 
 
 def _completion(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -386,6 +380,8 @@ def _completion(commands: argparse._SubParsersAction[Parser]) -> None:
         allow_abbrev=False,
     )
     command.add_argument("shell", choices=SHELLS, help="the shell that reads the script")
+    _json(command)
+    _quiet(command, shows=True)
 
 
 def _outputs(command: Parser) -> None:
@@ -437,9 +433,11 @@ def _weight_and_classes(command: Parser) -> None:
     )
 
 
-def _quiet(command: Parser) -> None:
+def _quiet(command: Parser, *, shows: bool = False) -> None:
+    """``shows`` is for a command whose output is all that is asked of it."""
+    left = "what is asked for" if shows else "JSON that is asked for"
     command.add_argument(
-        "--quiet", action="store_true", help="print nothing but errors, and JSON that is asked for"
+        "--quiet", action="store_true", help=f"print nothing but errors, and {left}"
     )
 
 

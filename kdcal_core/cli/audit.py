@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import time
@@ -155,6 +156,9 @@ def _init(options: argparse.Namespace) -> Report:
     check_out(options.out, reads, force=options.force)
     keep_the_record(options.out)
     write_file(Path(options.out), text.encode())
+    if options.json:
+        given = {**ordered, **({"foreign": foreign} if foreign else {})}
+        return json_report({"out": options.out, "review": options.review, "files": given})
     note = " Change the files' paths, which it does not know." if options.review else ""
     return Report(f"Wrote {printable(options.out, 200)}.{note}")
 
@@ -234,9 +238,10 @@ def _list(options: argparse.Namespace) -> Report:
             }
             for project, audit in found
         ]
-        return Report(json.dumps(values, indent=2))
+        return json_report(values)
     if not found:
-        return Report(_UNREADABLE if hidden else _NO_AUDIT_OF_IT if asked else _NO_AUDIT)
+        none = _UNREADABLE if hidden else _NO_AUDIT_OF_IT if asked else _NO_AUDIT
+        return Report(none, asked=True)
     header = ("Audit", "Project", "Title", "Verdict", "State", "Rows", "Drafted, UTC")
     rows = [
         (
@@ -250,7 +255,7 @@ def _list(options: argparse.Namespace) -> Report:
         )
         for project, audit in found
     ]
-    return Report(table(header, rows, left=(0, 1, 2, 3, 4, 6)))
+    return Report(table(header, rows, left=(0, 1, 2, 3, 4, 6)), asked=True)
 
 
 def _minute(audit: Audit) -> str:
@@ -265,7 +270,7 @@ def _show(options: argparse.Namespace) -> Report:
     if options.json:
         from kdcal_core.store import encode
 
-        return Report(json.dumps(encode(audit), indent=2))
+        return json_report(encode(audit))
     facts = audit.facts
     lines = [
         f"Project {project.name}, audit {audit.id}: {audit.state}",
@@ -284,8 +289,9 @@ def _show(options: argparse.Namespace) -> Report:
     ]
     head = "\n".join(printable(one, 300) for one in lines)
     if not audit.has_files:
-        return Report(f"{head}\n\nIts files were deleted. It said: {printable(facts.headline)}")
-    return Report(f"{head}\n\n{_content_text(record.content(audit))}")
+        gone = f"Its files were deleted. It said: {printable(facts.headline)}"
+        return Report(f"{head}\n\n{gone}", asked=True)
+    return Report(f"{head}\n\n{_content_text(record.content(audit))}", asked=True)
 
 
 _REPORTS = (".html", ".md", ".pdf", ".png")
@@ -318,6 +324,9 @@ def _report(options: argparse.Namespace) -> Report:
         printers = {".pdf": pdf_report, ".png": png_of_first_page}
         made = printers[kind](made) if kind in printers else made
     write_file(Path(options.out), made)
+    if options.json:
+        said = {"project": project.name, "audit": audit.id, "out": options.out}
+        return json_report({**said, "sha256": hashlib.sha256(made).hexdigest()})
     return Report(f"Wrote {printable(options.out, 200)}.")
 
 
@@ -326,16 +335,30 @@ def _notify(options: argparse.Namespace) -> Report:
 
     require_channels()
     if options.test:
-        return _tested()
+        return _tested(options)
     record = the_record()
     outbox = Outbox(record.database)
     if options.again:
         outbox.begin_again(configured_channels(), time.time())
     done = deliver_due(record)
     left = outbox.messages()
+    code = 1 if any(one.said for one in left) else 0
+    names = names_of(record, {one.project for one in left})
+    if options.json:
+        values = [
+            {
+                "project": names.get(one.project, one.project),
+                "entry": one.number,
+                "channel": one.channel,
+                "tries": one.tries,
+                "due": None if one.given_up else one.due,
+                "why": one.said,
+            }
+            for one in left
+        ]
+        return json_report({"sent": done.sent, "left": values}, code)
     lines = [f"Sent {counted(done.sent, 'message')}."]
     if left:
-        names = names_of(record, {one.project for one in left})
         rows = [
             (
                 "given up" if one.given_up else _at(one.due),
@@ -351,18 +374,22 @@ def _notify(options: argparse.Namespace) -> Report:
         lines += ["", table(header, rows, left=(0, 1, 2, 5))]
     if any(one.given_up for one in left):
         lines += ["", "'kdcal audit notify --again' tries again what was given up."]
-    return Report("\n".join(lines), 1 if any(one.said for one in left) else 0)
+    return Report("\n".join(lines), code)
 
 
-def _tested() -> Report:
+def _tested(options: argparse.Namespace) -> Report:
     from kdcal_core.audit import now, send_test
 
     found = send_test(now().at)
+    code = int(any(found.values()))
+    if options.json:
+        tests = [{"channel": one, "accepted": not why, "why": why} for one, why in found.items()]
+        return json_report({"tests": tests}, code)
     said = [
         f"By {channel}: the test message was {'not sent. ' + why + '.' if why else 'accepted.'}"
         for channel, why in found.items()
     ]
-    return Report("\n".join(printable(one, 600) for one in said), int(any(found.values())))
+    return Report("\n".join(printable(one, 600) for one in said), code)
 
 
 def _at(seconds: int) -> str:

@@ -29,8 +29,8 @@ def compare(options: argparse.Namespace) -> Report:
         if options.json:
             return json_report(compared_values(names, contents, found))
         if len(found) == 1:
-            return Report(_compared_text(found[0]))
-        return Report(_several_text(contents, found))
+            return Report(_compared_text(found[0]), asked=True)
+        return Report(_several_text(contents, found), asked=True)
 
 
 def _compared_text(found: ComparedAudits) -> str:

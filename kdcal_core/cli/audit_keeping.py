@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -189,15 +188,22 @@ def admit_key(options: argparse.Namespace) -> Report:
     record, key = the_record(), json_file(options.key)
     project = project_id(record, options.project)
     who, named = record.acting(record.project(project)), printable(options.project, 80)
-    if not options.role:
+    name = None
+    if options.role:
+        name = str(options.name or Path(options.key).stem)
+        number = record.add_key(project, key, name, options.role, who)
+        said = f"the key is a member of {named}, as its {options.role}"
+    else:
         number = record.admit(project, key, who)
-        return Report(f"Entry {number}: the key may sign in {named}.")
-    number = record.add_key(project, key, options.name or Path(options.key).stem, options.role, who)
-    return Report(f"Entry {number}: the key is a member of {named}, as its {options.role}.")
+        said = f"the key may sign in {named}"
+    if options.json:
+        found = {"entry": number, "project": options.project, "key": options.key}
+        return json_report({**found, "role": options.role, "name": name})
+    return Report(f"Entry {number}: {said}.")
 
 
 def print_key(options: argparse.Namespace) -> Report:
-    """Print the public key of this machine."""
+    """Print the public key of this machine, which is JSON with and without --json."""
     from kdcal_core.audit import root_of_audits, signer_of
 
-    return Report(json.dumps(signer_of(root_of_audits()).public, indent=2))
+    return json_report(signer_of(root_of_audits()).public)

@@ -129,7 +129,11 @@ def test_reports_are_written_beside_the_gate(
         assert headline in shown(Path(one, "report.md"))
         assert len(Path(one, "report.html").read_bytes()) < 6_000_000
     audit = json.loads(said(capsys, "list", "--json"))[1]["audit"]
-    said(capsys, "report", audit, "--out", "report.md")
+    made = json.loads(said(capsys, "report", audit, "--out", "report.md", "--json"))
+    assert (made["project"], made["out"]) == ("Income", "report.md")
+    assert made["audit"].startswith(audit)
+    assert made["sha256"] == digest_of(Path("report.md"))
+    assert said(capsys, "report", audit, "--out", "report.md", "--force", "--quiet") == ""
     assert "passes all 18 checks" in shown(Path("report.md"))
     assert "names no report" in said(capsys, "report", audit, "--out", "report.doc", code=2)
 
@@ -154,6 +158,8 @@ def test_the_record_s_commands(home: Path, capsys: pytest.CaptureFixture[str]) -
     assert re.search(r"KC004 +fail +pass", compared)
     assert "Both were judged on the same rows" in compared
     assert said(capsys, "compare", "before/audit.json", "after/audit.json") == compared
+    for words, loud in ((("show", first), shown), (("compare", first, second), compared)):
+        assert said(capsys, *words, "--quiet") == loud
     several = said(capsys, "compare", first, second, "before/audit.json")
     for one in (said(capsys, "list"), compared, several):
         tables = [line for line in one.splitlines() if re.search(r"\S  +\S", line)]
@@ -358,3 +364,6 @@ def test_nothing_is_overwritten_unasked(home: Path, capsys: pytest.CaptureFixtur
     assert "exists already" in said(
         capsys, *words, "--target", "label", "--out", "audit.toml", code=2
     )
+    made = json.loads(said(capsys, *words, "--target", "label", "--out", "new.toml", "--json"))
+    assert made == {"out": "new.toml", "review": None, "files": {"predictions": words[2]}}
+    assert Path("new.toml").stat().st_size

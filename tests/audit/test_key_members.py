@@ -274,7 +274,11 @@ def test_the_command_makes_a_key_a_member(
     found = place.open().project(project)
     assert found.members[KEY, gate.id] == MemberSet(KEY, gate.id, "CI", "reviewer")
     assert found.own_only == {gate.id}
-    assert main([*words, "--role", "reviewer"]) == 0  # named by its file
+    capsys.readouterr()
+    assert main([*words, "--role", "reviewer", "--json"]) == 0  # named by its file
+    made = json.loads(capsys.readouterr().out)
+    assert (made["project"], made["role"], made["name"]) == ("Credit risk", "reviewer", "ci")
+    assert made["entry"] == place.open().project(project).number
     assert place.open().project(project).members[KEY, gate.id].name == "ci"
     with pytest.raises(SystemExit):
         main([*words, "--role", "approver"])

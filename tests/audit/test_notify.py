@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import multiprocessing
 import os
 import signal
@@ -766,6 +767,8 @@ def test_the_command_tells_what_happened_to_a_test_message(
     hook.answers = [500]
     found = said(capsys, "notify", "--test", code=1)
     assert "By webhook: the test message was not sent. The receiver answered 500." in found
+    tests = json.loads(said(capsys, "notify", "--test", "--json"))["tests"]
+    assert tests[0] == {"channel": "webhook", "accepted": True, "why": ""}
 
 
 def test_the_command_sends_what_is_due_and_lists_failures(
@@ -782,6 +785,9 @@ def test_the_command_sends_what_is_due_and_lists_failures(
     assert "given up" in found
     found = said(capsys, "notify", code=1)
     assert "'kdcal audit notify --again'" in found
+    (left,) = json.loads(said(capsys, "notify", "--json", code=1))["left"]
+    assert (left["project"], left["channel"], left["due"]) == ("Credit risk", "webhook", None)
+    assert "(410)" in left["why"]
     assert said(capsys, "notify", "--again") == "Sent 1 message.\n"
     assert said(capsys, "notify") == "Sent 0 messages.\n"
 

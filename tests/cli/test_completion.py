@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.cli import main
 from kdcal_core.cli.arguments import SHELLS, parser
-from kdcal_core.cli.completion import with_paths
+from kdcal_core.cli.completion import calibrator_keys, with_values
+from kdcal_core.tasks.repair_file import repair_keys
 
 BASH = shutil.which("bash")
 ASKED = """
@@ -62,6 +64,9 @@ def test_bash_completes_commands_options_values_and_files(
     assert offered("diagnose", "--task", "") == {"classification", "regression"}
     assert offered("diagnose", "--task", "regression", "--pred") == {"--predictions"}
     assert offered("completion", "") == set(SHELLS)
+    assert offered("calibrate", "--calibrator", "kde_m") == {"kde_mon", "kde_mon2", "kde_mon4"}
+    assert offered("calibrate", "--calibrator", "poo") == {"pooled"}
+    assert offered("score", "--calibrator", "tab") == {"table.csv", "tables"}
     assert offered("diagnose", "--data", "tab") == {"table.csv", "tables"}
     assert offered("audit", "run", "--out", "tab") == {"tables"}  # a folder, no file
     assert offered("convert", "oth") == {"other.csv"}
@@ -93,8 +98,13 @@ def test_every_command_and_option_is_in_the_script(scripts: dict[str, Path], she
             assert words in script, (name, option)
 
 
+def test_the_keys_are_those_of_every_calibrator() -> None:
+    known = [*CALIBRATORS, *repair_keys()]
+    assert sorted(calibrator_keys()) == sorted(set(known))
+
+
 def test_every_argument_that_takes_a_path_says_so() -> None:
-    (commands,) = (one for one in with_paths(parser())._actions if one.dest == "command")
+    (commands,) = (one for one in with_values(parser())._actions if one.dest == "command")
     diagnose = commands.choices["diagnose"]._option_string_actions
     for option in ("--data", "--predictions", "--model", "--json", "--evaluation"):
         assert hasattr(diagnose[option], "complete"), option
