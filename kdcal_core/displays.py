@@ -231,6 +231,7 @@ class ConfidenceDisplay(_OfClasses):
         **settings
             Of :class:`~kdcal_core.TopLabelKDE`.
         """
+        _refuse_pos_label(settings, "predicted")
         stated, truth, names = _classified(y, proba, classes)
         label = int(np.bincount(stated.argmax(axis=1)).argmax())
         if predicted is not None:
@@ -438,12 +439,12 @@ def _classified(
     return stated, truth, named
 
 
-def _refuse_pos_label(settings: dict[str, Any]) -> None:
+def _refuse_pos_label(settings: dict[str, Any], called: str = "event") -> None:
     if "pos_label" in settings:
         label = str(settings["pos_label"])[:80]
         raise InputError(
             f"The event of interest is not called pos_label here ({label!r})",
-            fix=f"Name the class with event={label!r}.",
+            fix=f"Name the class with {called}={label!r}.",
         )
 
 

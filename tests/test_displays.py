@@ -111,3 +111,10 @@ def test_pos_label_is_answered_with_event(held_out, display):
     model, X, y = held_out
     with pytest.raises(InputError, match="event='sick'"):
         display.from_estimator(model, X, y, pos_label="sick")
+
+
+def test_pos_label_is_answered_with_the_predicted_class(held_out):
+    model, X, y = held_out
+    with pytest.raises(InputError, match="pos_label") as found:
+        ConfidenceDisplay.from_estimator(model, X, y, pos_label="sick")
+    assert "predicted='sick'" in found.value.fix

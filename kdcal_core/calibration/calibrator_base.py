@@ -22,11 +22,14 @@ from kdcal_core.data import (
     FloatArray,
     IntArray,
     check_columns,
+    check_labels,
     check_rows,
     check_weight,
     column_names,
+    encode_labels,
+    is_text,
 )
-from kdcal_core.errors import InputWarning
+from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.statistics import Dependence, dependence_of, design_effect
 from kdcal_core.store.estimators import demand
 
@@ -163,6 +166,17 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
         if names is not None and others and len(set(names)) == len(names) == n_classes:
             self.column_names_ = names
         return stated, true
+
+    def _labels_of(self, y: Any, n_rows: int | None = None) -> IntArray:
+        """Classes of further rows, as the labels of the fit or as column indices."""
+        known = getattr(self, "labels_", None)
+        if known is None and is_text(y):
+            raise InputError(
+                "Further rows name classes, and the labels of the calibration rows are numbers",
+                fix="Give both as names, or both as column indices.",
+            )
+        given = y if known is None else encode_labels(y, known)
+        return check_labels(given, self.n_classes_, n_rows=n_rows)
 
     def _checked(self, proba: Any, *orders: tuple[str, ...]) -> FloatArray:
         """Checked probabilities, whose columns are in the order of the fit."""

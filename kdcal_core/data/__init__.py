@@ -9,7 +9,14 @@ from kdcal_core.data.array_checks import (
     digest_arrays,
     softmax_logits,
 )
-from kdcal_core.data.class_columns import check_columns, check_rows, column_names, is_text
+from kdcal_core.data.class_columns import (
+    check_classes,
+    check_columns,
+    check_hits,
+    check_rows,
+    column_names,
+    is_text,
+)
 from kdcal_core.data.column_doubts import Choice, Doubt, Reading
 from kdcal_core.data.column_kinds import SEVERAL_ROWS
 from kdcal_core.data.csv_tables import to_csv
@@ -87,7 +94,9 @@ __all__ = [
     "allowed_roots",
     "as_pandas",
     "at_most",
+    "check_classes",
     "check_columns",
+    "check_hits",
     "check_labels",
     "check_outcome",
     "check_parameter_names",

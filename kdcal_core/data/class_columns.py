@@ -17,6 +17,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.text import listed
 
 _SHOWN = 8
+_ANY = int(np.iinfo(np.int64).max)  # as many classes as there may be
 
 
 def check_rows(
@@ -70,6 +71,65 @@ def check_rows(
     return stated, check_labels(true, len(names), n_rows=len(stated)), names
 
 
+def check_classes(*labels: Any, n_classes: int | None = None) -> tuple[tuple[IntArray, ...], int]:
+    """Columns of class labels as indices, and the number of classes K.
+
+    Parameters
+    ----------
+    *labels : (n,) array-like
+        Names of classes, or whole numbers from 0. Names of all columns together are sorted as
+        `numpy.unique` does.
+    n_classes : int, optional
+        K. By default as many as there are names, or one more than the largest number.
+
+    Raises
+    ------
+    InputError
+        For a label that is missing or no class, and for columns of different lengths.
+
+    Examples
+    --------
+    >>> (said, true), k = check_classes(["cat", "dog"], ["dog", "ant"])
+    >>> said.tolist(), true.tolist(), k
+    ([1, 2], [2, 0], 3)
+    """
+    if any(map(is_text, labels)):
+        names = tuple(sorted({name for one in labels if is_text(one) for name in _texts(one)}))
+        if n_classes is not None and len(names) != n_classes:
+            raise InputError(
+                f"The labels name {len(names):,} classes ({listed(names, _SHOWN)}), not "
+                f"{n_classes:,}",
+                fix="Give column indices as labels: whole numbers from 0.",
+            )
+        n_classes = len(names)
+        given: tuple[Any, ...] = tuple(encode_labels(one, names) for one in labels)
+    else:
+        given = labels
+    if n_classes is None:
+        n_classes = 1 + int(max(np.max(check_labels(one, _ANY)) for one in given))
+    first = check_labels(given[0], n_classes)
+    others = (check_labels(one, n_classes, n_rows=len(first)) for one in given[1:])
+    return (first, *others), n_classes
+
+
+def check_hits(hit: Any, n_rows: int | None = None) -> IntArray:
+    """Whether the event happened in each row, 0 or 1, (n,); of two names the second happened.
+
+    Raises
+    ------
+    InputError
+        For a value that is missing or not one of two, and for another number of rows.
+
+    Examples
+    --------
+    >>> check_hits(["yes", "no"]).tolist(), check_hits([True, False]).tolist()
+    ([1, 0], [1, 0])
+    """
+    if is_text(hit):
+        ((hit,), _) = check_classes(hit, n_classes=2)
+    return check_labels(hit, 2, n_rows=n_rows)
+
+
 def check_columns(
     proba: Any, *orders: Sequence[str] | None, n_classes: int | None = None
 ) -> FloatArray:
@@ -81,7 +141,8 @@ def check_columns(
         A single column is the probability of the second of two classes. The columns of a frame
         whose names are exactly those of one order are put in that order; others keep theirs.
     *orders : sequence of K str, optional
-        Names in the order of the columns: of the classes, or of the frame of a fit.
+        Names in the order of the columns: of the classes, or of the frame of a fit. The name of
+        a lone column orders nothing.
     n_classes : int, optional
         The K that is expected.
 
@@ -103,7 +164,7 @@ is that of 'no'. ...
     if isinstance(proba, np.ndarray) and proba.ndim == 2 and proba.shape[1] > 1:
         return check_proba(proba, n_classes=n_classes)
     given, names = as_pandas(proba), column_names(proba)
-    known = [tuple(order) for order in orders if order is not None]
+    known = [tuple(order) for order in orders if order is not None and len(order) > 1]
     if names is not None and (order := _order(names, known)) is not None:
         given = given.iloc[:, [names.index(name) for name in order]]
         names = order
@@ -157,14 +218,18 @@ def _objects(labels: Any) -> NDArray[Any]:
 
 def _classes_of_text(y: Any, names: tuple[str, ...] | None) -> tuple[str, ...]:
     """Sorted as numpy.unique does; all names of the columns where they include the labels."""
-    values = _objects(y).ravel()
-    known = {
-        one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one)
-        for one in values[~pd.isna(values)]
-    }
+    known = _texts(y)
     if names is not None and known < set(names) and len(set(names)) == len(names):
         known = set(names)
     return tuple(sorted(known))
+
+
+def _texts(labels: Any) -> set[str]:
+    values = _objects(labels).ravel()
+    return {
+        one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one)
+        for one in values[~pd.isna(values)]
+    }
 
 
 def _order(names: tuple[str, ...], orders: Sequence[tuple[str, ...]]) -> tuple[str, ...] | None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, expit, logit, stdtr
 
-from kdcal_core.data import FloatArray, IntArray, check_labels, check_weight
+from kdcal_core.data import FloatArray, IntArray, check_hits, check_weight
 from kdcal_core.data.binning import bin_sums
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.targets import check_level
@@ -602,7 +602,7 @@ def _ranks(score: FloatArray) -> IntArray:
 
 def _checked(y: Any, sample_weight: Any, level: float) -> tuple[IntArray, FloatArray]:
     check_level(level)
-    y = check_labels(y, 2)
+    y = check_hits(y)
     return y, check_weight(sample_weight, len(y))
 
 

@@ -20,7 +20,8 @@ from kdcal_core.calibration.calibrator_base import top_label
 from kdcal_core.data import (
     FloatArray,
     IntArray,
-    check_labels,
+    as_pandas,
+    check_classes,
     check_proba,
     check_rows,
     check_weight,
@@ -71,11 +72,14 @@ def confusion(
 
     Parameters
     ----------
-    proba_or_pred : (n, K) probabilities or (n,) predicted classes, 0 to K - 1
-    y : (n,) true classes, 0 to K - 1
+    proba_or_pred : (n, K) probabilities or (n,) predicted classes
+        Probabilities as for :func:`kdcal_core.diagnostics.reliability`, of which a single column
+        is that of the second of two classes. Predicted classes are names, or numbers from 0.
+    y : (n,) true classes
+        Names or numbers, as the predicted ones. Names are sorted as `numpy.unique` does.
     n_classes : int, optional
-        K. By default the number of columns of the probabilities, or, for predicted classes, the
-        largest class seen plus one.
+        K. By default the number of columns of the probabilities, or, for predicted classes, as many
+        as there are names, or the largest number plus one.
     sample_weight : (n,) array, optional
 
     Raises
@@ -89,8 +93,7 @@ def confusion(
     >>> result.joint.tolist(), result.reverse.diagonal().tolist()
     ([[1.0, 0.0], [1.0, 2.0]], [0.5, 1.0])
     """
-    predicted, n_classes = _predicted(proba_or_pred, y, n_classes)
-    y = check_labels(y, n_classes, n_rows=len(predicted))
+    predicted, y, n_classes = _predicted(proba_or_pred, y, n_classes)
     weight = check_weight(sample_weight, len(predicted))
     joint = bin_sums(y * n_classes + predicted, n_classes**2, weight)
     joint = joint.reshape(n_classes, n_classes)
@@ -183,13 +186,22 @@ def _taken_for(column: FloatArray, worst: int, names: Sequence[str], level: floa
     return f"; {errors[most]:,.0f} of its {wrong:,.0f} errors are {names[most]}"
 
 
-def _predicted(proba_or_pred: Any, y: Any, n_classes: int | None) -> tuple[IntArray, int]:
-    if np.ndim(proba_or_pred) == 2:
-        proba = check_proba(proba_or_pred, n_classes=n_classes)
-        return top_label(proba)[0], proba.shape[1]
-    if n_classes is None:
-        n_classes = 1 + int(max(np.max(proba_or_pred), np.max(y)))
-    return check_labels(proba_or_pred, n_classes), n_classes
+def _predicted(proba_or_pred: Any, y: Any, n_classes: int | None) -> tuple[IntArray, IntArray, int]:
+    """Predicted and true classes (n,), and K."""
+    given = as_pandas(proba_or_pred)
+    if np.ndim(given) == 2 or _are_probabilities(given):
+        proba, y, _ = check_rows(given, y)
+        if n_classes is not None:
+            check_proba(proba, n_classes=n_classes)
+        return top_label(proba)[0], y, proba.shape[1]
+    (predicted, y), n_classes = check_classes(given, y, n_classes=n_classes)
+    return predicted, y, n_classes
+
+
+def _are_probabilities(values: Any) -> bool:
+    """Whether a column holds probabilities rather than classes: some are no whole numbers."""
+    numbers = np.asarray(values)
+    return numbers.dtype.kind == "f" and bool((np.mod(numbers, 1.0) != 0.0).any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,8 +283,8 @@ def top_label_losses(
     ----------
     confidences : dict of str to (n,) array
         Calibrated probability that the predicted class is right, by method key.
-    predicted, y : (n,) arrays of int
-        Predicted and true classes, 0 to ``n_classes - 1``.
+    predicted, y : (n,) arrays
+        Predicted and true classes: 0 to ``n_classes - 1``, or so many names.
     rows : str
         What the rows are, for :attr:`MethodLosses.rows`.
     labels : sequence of str, optional
@@ -296,8 +308,7 @@ def top_label_losses(
     """
     if not confidences:
         raise InputError("No method is given", fix="Name at least one calibrator.")
-    predicted = check_labels(predicted, n_classes)
-    y = check_labels(y, n_classes, n_rows=len(predicted))
+    (predicted, y), _ = check_classes(predicted, y, n_classes=n_classes)
     weight, together = check_weight(sample_weight, len(predicted)), dependence_of(sample_weight)
     correct = (predicted == y).astype(np.float64)
     nll: list[FloatArray] = []

@@ -19,7 +19,8 @@ from kdcal_core.data import (
     IntArray,
     as_pandas,
     at_most,
-    check_labels,
+    check_classes,
+    check_columns,
     check_proba,
     numeric_matrix,
 )
@@ -278,7 +279,7 @@ def _curve(
 
 
 def _largest(proba: Any, n: int) -> FloatArray:
-    checked = check_proba(proba)
+    checked = check_columns(proba)
     if len(checked) != n:
         raise InputError(
             f"The model gave {len(checked):,} rows of probabilities for {n:,} points",
@@ -348,7 +349,7 @@ def kernel_similarity(
     codes : LeafCodes or ActivationCodes
         Codes of N rows.
     y : (N,) array-like
-        Their classes, whole numbers from 0.
+        Their classes: names, or whole numbers from 0.
     n : int
         Rows to compare, each with every other; drawn without replacement if there are more.
     seed : int
@@ -374,7 +375,12 @@ def kernel_similarity(
     check_level(level)
     if n < 2 or len(codes) < 2:
         raise InputError("Fewer than two rows form no pair", fix="Give at least two rows.")
-    labels = check_labels(y, np.iinfo(np.int64).max, n_rows=len(codes))
+    ((labels,), _) = check_classes(y)
+    if len(labels) != len(codes):
+        raise InputError(
+            f"There are {len(labels):,} labels for {len(codes):,} rows",
+            fix="Give one label for each row.",
+        )
     rows = at_most(len(codes), n, seed)
     same = labels[rows][:, None] == labels[rows][None, :]
     other = ~same

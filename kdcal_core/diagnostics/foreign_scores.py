@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import betainc, gammaln, xlog1py, xlogy
 
-from kdcal_core.data import FloatArray, IntArray, check_proba, check_weight
+from kdcal_core.data import FloatArray, IntArray, check_columns, check_proba, check_weight
 from kdcal_core.diagnostics.auc import area_interval, roc_area
 from kdcal_core.diagnostics.estimate import Estimate, share_estimate
 from kdcal_core.diagnostics.targets import check_choice, check_level
@@ -67,7 +67,7 @@ def ood_calibration_error(
     """
     check_level(level)
     check_choice("prior_kind", prior_kind, ("given", "empirical"))
-    proba = check_proba(proba)
+    proba = check_columns(proba)
     expected = _prior(prior, proba.shape[1]).max()
     distance = np.abs(proba.max(axis=1) - expected)
     most = max(1.0 - expected, expected - 1.0 / proba.shape[1])

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import expit
 
-from kdcal_core.data import FloatArray, check_proba
+from kdcal_core.data import FloatArray, check_columns, check_rows, column_names
 from kdcal_core.data.binning import bin_sums
 from kdcal_core.diagnostics.auc import auc, roc_area
 from kdcal_core.diagnostics.calibration_error import confidence_calibration_error
@@ -283,10 +283,10 @@ def label_free_performance(
 
     Parameters
     ----------
-    proba, new_proba : (n, K), (m, K) array-like
+    proba, new_proba : (n, K), (m, K) array-like or data frames, or (n,), (m,)
         Probabilities of reference and of new rows.
-    y : (n,) array-like of int
-        True classes of the reference rows.
+    y : (n,) array-like
+        True classes of the reference rows, as for :func:`kdcal_core.diagnostics.reliability`.
     event : int, optional
         Class whose rate and AUROC are estimated; with two classes the second by default.
     weighting, features, new_features, dependence, level, n_draws, seed
@@ -309,9 +309,11 @@ def label_free_performance(
     """
     _check(weighting, features, new_features, level, n_draws, seed)
     together = _beyond_rows(dependence)
+    named = column_names(proba)
+    proba, y, classes = check_rows(proba, y)
     design = _reference_design(together, len(proba))
     (predictions,) = targets(proba, y, design, "confidence")
-    new = check_proba(new_proba, n_classes=np.shape(proba)[1])
+    new = check_columns(new_proba, classes, named, n_classes=proba.shape[1])
     by = weighting or ("scores" if features is None else "features")
     ratios = feature_ratios(features, new_features, seed, together) if by == "features" else None
     settings = by, ratios, together, level, n_draws, seed

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import chi2
 
-from kdcal_core.data import FloatArray, IntArray, at_most, check_labels, check_proba
+from kdcal_core.data import FloatArray, IntArray, at_most, check_columns, check_rows, column_names
 from kdcal_core.diagnostics.calibration_test import target_test
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.shift import check_draws
@@ -117,12 +117,12 @@ def label_shift(
 
     Parameters
     ----------
-    new_proba : (m, K) array-like
+    new_proba : (m, K) array-like or data frame, or (m,)
         Calibrated posteriors of the new rows.
-    proba : (n, K) array-like
+    proba : (n, K) array-like or data frame, or (n,)
         Those of the reference rows, which the calibrator was not fitted on.
-    y : (n,) array-like of int
-        True classes of the reference rows, 0 to K - 1.
+    y : (n,) array-like
+        True classes of the reference rows, as for :func:`kdcal_core.diagnostics.reliability`.
     dependence : Dependence, optional
         Of the n + m rows, the reference rows first, so that a cluster may have rows in both tables.
     level : float
@@ -178,10 +178,10 @@ def label_shift(
     check_level(level)
     check_seed(seed)
     check_draws(n_draws)
-    proba = check_proba(proba)
+    named = column_names(proba)
+    proba, y, classes = check_rows(proba, y)
     n_classes = proba.shape[1]
-    y = check_labels(y, n_classes, n_rows=len(proba))
-    new = check_proba(new_proba, n_classes=n_classes)
+    new = check_columns(new_proba, classes, named, n_classes=n_classes)
     for rows, noun in ((proba, "reference"), (new, "new")):
         if len(rows) < LEAST_ROWS:
             raise InputError(
@@ -256,7 +256,8 @@ def adjusted_posteriors(proba: Any, prior: Any, new_prior: Any) -> FloatArray:
     >>> adjusted_posteriors([[0.5, 0.5]], [0.5, 0.5], [0.2, 0.8]).tolist()
     [[0.2, 0.8]]
     """
-    weighed = np.asarray(proba) * (np.asarray(new_prior) / np.asarray(prior))
+    proba = check_columns(proba)
+    weighed = proba * (np.asarray(new_prior) / np.asarray(prior))
     total = weighed.sum(axis=1, keepdims=True)
     # a row that only impossible classes explain stays as it is
     return np.asarray(np.where(total > 0.0, weighed / np.where(total > 0.0, total, 1.0), proba))

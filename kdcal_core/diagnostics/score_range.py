@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kdcal_core.data import FloatArray, check_proba, check_rows, check_weight
+from kdcal_core.data import FloatArray, check_columns, check_rows, check_weight
 from kdcal_core.diagnostics.estimate import Estimate, share_estimate
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.statistics import (
@@ -87,7 +87,7 @@ def certain_share(proba: Any, *, level: float = 0.95, sample_weight: Any = None)
     >>> certain_share([[1.0, 0.0], [0.4, 0.6]]).value
     0.5
     """
-    certain = check_proba(proba).max(axis=1) >= 1.0
+    certain = check_columns(proba).max(axis=1) >= 1.0
     return certain_of(*_rate(certain, sample_weight), len(certain), level)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kdcal_core.data import FloatArray, check_columns, check_proba
+from kdcal_core.data import FloatArray, check_columns, column_names
 from kdcal_core.diagnostics.auc import Pairing
 from kdcal_core.diagnostics.estimate import Estimate, share_estimate
 from kdcal_core.diagnostics.reliability import FineCells, fine_cells, isotonic_values
@@ -634,7 +634,8 @@ def hellinger_distances(p: Any, q: Any) -> FloatArray:
     >>> hellinger_distances([[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.5, 0.5]]).tolist()
     [1.0, 0.0]
     """
-    p, q = check_proba(p), check_proba(q)
+    named = column_names(p)
+    p, q = check_columns(p), check_columns(q, named)
     if p.shape != q.shape:
         raise InputError(
             f"The probabilities have shapes {p.shape} and {q.shape}",

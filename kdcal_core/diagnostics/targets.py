@@ -11,7 +11,14 @@ from typing import Any, Literal
 import numpy as np
 
 from kdcal_core.calibration.calibrator_base import top_label
-from kdcal_core.data import FloatArray, IntArray, check_labels, check_rows, check_weight
+from kdcal_core.data import (
+    FloatArray,
+    IntArray,
+    check_classes,
+    check_hits,
+    check_rows,
+    check_weight,
+)
 from kdcal_core.data.binning import bin_index, bin_sums, quantile_edges, uniform_edges
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import (
@@ -136,7 +143,7 @@ def confidence_target(confidence: Any, correct: Any, sample_weight: Any = None) 
             fix="Confidences lie between 0 and 1.",
             row=row + 1,
         )
-    hit = check_labels(correct, 2, n_rows=len(score)).astype(np.float64)
+    hit = check_hits(correct, len(score)).astype(np.float64)
     weight = check_weight(sample_weight, len(score))
     every = np.arange(len(score))
     return Target(None, score, hit, weight, every, 1.0, dependence_of(sample_weight))
@@ -153,7 +160,7 @@ def class_shares(y: Any, n_classes: int, sample_weight: Any = None) -> tuple[Flo
     >>> shares.tolist(), rows
     ([0.25, 0.75], 4.0)
     """
-    labels = check_labels(y, n_classes)
+    ((labels,), _) = check_classes(y, n_classes=n_classes)
     weight = check_weight(sample_weight, len(labels))
     count = np.bincount(labels, weights=weight, minlength=n_classes)
     shares = np.asarray(count / count.sum(), dtype=np.float64)

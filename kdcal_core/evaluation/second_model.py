@@ -19,8 +19,6 @@ from kdcal_core.calibration import Calibrator, calibrator_entry
 from kdcal_core.data import (
     FloatArray,
     IntArray,
-    check_labels,
-    check_proba,
     check_weight,
     random_folds,
 )
@@ -89,8 +87,7 @@ class SecondModel(Calibrator):
 
         self._validate_params()
         report = progress or silent
-        proba = check_proba(proba)
-        y = check_labels(y, proba.shape[1], n_rows=len(proba))
+        proba, y = self._learnt(proba, y)
         weight = check_weight(sample_weight, len(proba))
         self.n_classes_, self.notes_ = proba.shape[1], ()
         self.first_ = calibrator_entry("platt").factory().fit(proba, y, sample_weight=weight)
@@ -109,7 +106,7 @@ class SecondModel(Calibrator):
         from kdcal_core.partition.tree import bin_inputs
 
         check_is_fitted(self, "n_trees_")
-        proba = check_proba(proba, n_classes=self.n_classes_)
+        proba = self._checked(proba)
         logits = _logits(self.first_.predict_proba(proba))
         if self._booster is not None:
             codes = _codes(bin_inputs(X, like=self.columns_))

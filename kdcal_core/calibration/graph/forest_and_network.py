@@ -25,7 +25,7 @@ from kdcal_core.calibration.graph.placement import (
     split_off,
     take,
 )
-from kdcal_core.data import FloatArray, IntArray, check_labels, check_weight
+from kdcal_core.data import FloatArray, IntArray, check_weight
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Model, wrap_model
 from kdcal_core.models.coordinates import Scale
@@ -397,8 +397,8 @@ class KernelDensityCalibrator(Calibrator):
             The model's inputs.
         sample_weight : (n,) array, optional
             Not used: every row counts once, and ``notes_`` say so if the weights differ.
-        X_partition, y_partition : DataFrame or array of m rows and (m,) array of int, optional
-            The model's training rows with their true classes as column indices.
+        X_partition, y_partition : DataFrame or array of m rows and (m,) array, optional
+            The model's training rows with their true classes, as in ``y``.
         model : Model, or what :func:`kdcal_core.models.wrap_model` takes
         progress : callable, optional
             Called with the share done in [0, 1] and a sentence; may raise to cancel.
@@ -427,7 +427,7 @@ class KernelDensityCalibrator(Calibrator):
             )
         self._trained = X_partition is not None
         if X_partition is not None:
-            trained = check_labels(y_partition, proba.shape[1], n_rows=len(X_partition))
+            trained = self._labels_of(y_partition, len(X_partition))
             rows = X_partition, names[trained], *rows
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", InputWarning)

@@ -7,6 +7,7 @@ layer.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -30,7 +31,7 @@ from kdcal_core.calibration.regions.region_layers import (
     RegionFit,
     averaged,
 )
-from kdcal_core.data import FloatArray, IntArray, as_pandas, check_labels, check_weight
+from kdcal_core.data import FloatArray, IntArray, as_pandas, check_weight
 from kdcal_core.errors import InputError
 from kdcal_core.models import HasEmbedding, HasLayers
 from kdcal_core.progress import Progress, silent
@@ -87,7 +88,7 @@ def input_table(X: Any, n: int, columns: tuple[str, ...] | None = None) -> pd.Da
 
 
 def training_rows(
-    X: Any, y: Any, like: pd.DataFrame, n_classes: int
+    X: Any, y: Any, like: pd.DataFrame, labels_of: Callable[[Any], IntArray]
 ) -> tuple[pd.DataFrame | None, IntArray | None]:
     """The rows on which a partition is found, in the columns of the others, or None."""
     if X is None and y is None:
@@ -99,7 +100,7 @@ def training_rows(
             + " given",
             fix="Give X_partition and y_partition together, or neither.",
         )
-    labels = check_labels(y, n_classes)
+    labels = labels_of(y)
     columns = tuple(str(name) for name in like.columns)
     return input_table(X, len(labels), columns), labels
 
@@ -320,6 +321,7 @@ class HeterogeneousCalibrator(Calibrator):
                 fix="Leave it out, or divide the inputs by a single tree: partition='tree'.",
             )
         proba, y = self._learnt(proba, y)
+        self.n_classes_ = proba.shape[1]
         weight, dependence = check_weight(sample_weight, len(proba)), dependence_of(sample_weight)
         kind = PARTITIONS[self.partition]
         frame = input_table(X, len(proba))
@@ -330,11 +332,10 @@ class HeterogeneousCalibrator(Calibrator):
             y,
             weight / weight.mean() / fit_effect(proba, y, weight, dependence),
             frame,
-            *training_rows(X_partition, y_partition, frame, proba.shape[1]),
+            *training_rows(X_partition, y_partition, frame, self._labels_of),
             dependence=dependence,
             report=progress or silent,
         )
-        self.n_classes_ = proba.shape[1]
         fitted = kind.fit(self, rows)
         self.layers_ = fitted.layers
         self.regions_ = fitted.regions
