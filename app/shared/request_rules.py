@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import logging
 import re
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -22,6 +23,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.web.server.server_util import is_allowed_origin
 from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
+from kdcal_core.text import printable
+
+_log = logging.getLogger(__name__)
 _READING = ("GET", "HEAD", "OPTIONS")
 _ONLY_HERE = {
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -58,6 +62,8 @@ class RequestRules:
             await send(message)
 
         if why := refusal(scope):
+            if scope["type"] == "websocket":  # whose answer no browser shows
+                _log.warning("%s", refusal_words(scope, why))
             answer = PlainTextResponse(why, status_code=403)
             await answer(scope, receive, with_headers)
         else:
@@ -86,6 +92,25 @@ def refusal(scope: Scope) -> str:
             "Behind a proxy, pass the browser's Host on as it is, with its port.\n"
         )
     return ""
+
+
+def refusal_words(scope: Scope, why: str) -> str:
+    """What the log says of a refused websocket, with the headers that it was refused for.
+
+    Examples
+    --------
+    >>> headers = [(b"host", b"kdcal.example"), (b"origin", b"http://a\\nb")]
+    >>> scope = {"type": "websocket", "path": "/stream", "headers": headers}
+    >>> print(refusal_words(scope, "Why.\\n"))
+    Refused the websocket /stream (Host 'kdcal.example', Origin 'http://a b'): Why.
+    """
+    headers = Headers(scope=scope)
+    named = (
+        f"{name} {printable(headers[name], 200)!r}" if name in headers else f"no {name}"
+        for name in ("Host", "Origin")
+    )
+    path = printable(scope["path"], 200)
+    return f"Refused the websocket {path} ({', '.join(named)}): {why.strip()}"
 
 
 def content_policy() -> str:

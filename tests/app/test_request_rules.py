@@ -89,6 +89,26 @@ def test_a_websocket_is_opened_by_a_page_of_this_server_only(origin, passes):
         assert refused.value.status_code == 403
 
 
+@pytest.mark.parametrize(
+    ("headers", "said"),
+    [
+        ({"origin": "https://evil.example\t<b>"}, "Origin 'https://evil.example <b>'"),
+        ({}, "no Origin): This request comes from no page of this server"),
+        ({"host": "evil.example"}, "Host 'evil.example', no Origin): This server does not answer"),
+    ],
+)
+def test_a_refused_websocket_is_logged_with_its_reason(headers, said, caplog):
+    with (
+        pytest.raises(WebSocketDenialResponse),
+        visitor().websocket_connect("/stream", headers={"host": "127.0.0.1:8501"} | headers),
+    ):
+        pass
+    (line,) = [one for one in caplog.messages if one.startswith("Refused the websocket")]
+    assert said in line
+    assert line.startswith("Refused the websocket /stream (Host")
+    assert "\n" not in line
+
+
 def test_a_page_elsewhere_may_not_change_anything_here():
     elsewhere = {"origin": "http://127.0.0.1:9999"}
     assert visitor().get("/", headers=elsewhere).status_code == 200

@@ -86,6 +86,28 @@ def test_the_app_can_be_started_quietly(monkeypatch: pytest.MonkeyPatch) -> None
     assert asked[1] == [*asked[0], "--logger.hideWelcomeMessage=true", "--logger.level=error"]
 
 
+@pytest.mark.parametrize(
+    ("settings", "shown"),
+    [
+        (["--server.address=::1"], "[::1]"),
+        (["--server.port=9000", "--server.address", "fd00:0::2"], "[fd00::2]"),
+        (["--server.address=::"], ""),
+        (["--server.address=127.0.0.1"], ""),
+        (["--server.address=kdcal.example"], ""),
+        (["--server.address=::1", "--browser.serverAddress=kdcal.example"], ""),
+        ([], ""),
+    ],
+)
+def test_an_address_of_ipv6_is_shown_in_brackets(
+    monkeypatch: pytest.MonkeyPatch, settings: list[str], shown: str
+) -> None:
+    asked: list[list[str]] = []
+    monkeypatch.setattr("os.execv", lambda program, words: asked.append(words))
+    app.run(parser().parse_args(["app", "--", *settings]))
+    added = [one for one in asked[0] if one.startswith("--browser") and one not in settings]
+    assert added == ([f"--browser.serverAddress={shown}"] if shown else [])
+
+
 def test_a_quiet_command_shows_no_progress_and_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
