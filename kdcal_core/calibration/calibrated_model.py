@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import Tags, _safe_indexing, get_tags
@@ -25,6 +27,7 @@ from kdcal_core.calibration.calibrators import calibrator_entry
 from kdcal_core.calibration.fitting import Calibrated, calibrated, fit_calibrator
 from kdcal_core.data import FloatArray, ScoredSet, as_pandas
 from kdcal_core.data.array_checks import refuse_rows
+from kdcal_core.data.frames import refuse_sparse
 from kdcal_core.errors import InputError
 
 
@@ -111,6 +114,8 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             weights.
         """
         self._validate_params()
+        if self._reads_columns():
+            refuse_sparse(X)
         inputs = _frame(X)
         X, y = indexable(X, column_or_1d(as_pandas(y), warn=True))
         check_classification_targets(y)
@@ -177,6 +182,13 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         fresh: Calibrator = clone(self.calibrator)
         return fresh
 
+    def _reads_columns(self) -> bool:
+        if isinstance(self.calibrator, Calibrator):
+            return self.calibrator.needs_inputs
+        with suppress(InputError):  # which fit raises
+            return calibrator_entry(self.calibrator).factory().needs_inputs
+        return False
+
     def _held_out(self, X: Any, y: Any, weight: Any) -> FloatArray:
         """Probabilities of each row by the model of the other folds."""
         names, counts = np.unique(y if weight is None else y[weight > 0], return_counts=True)
@@ -206,7 +218,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.model)
-        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.sparse = inner.input_tags.sparse and not self._reads_columns()
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         return tags
 
@@ -241,6 +253,7 @@ def _frame(X: Any) -> pd.DataFrame | None:
     X = as_pandas(X)
     if isinstance(X, pd.DataFrame):
         return X
-    if getattr(X, "ndim", 0) != 2 or not isinstance(X, np.ndarray):
+    X = None if issparse(X) else np.asarray(X)
+    if X is None or X.ndim != 2:
         return None
     return pd.DataFrame(X, columns=[f"x{at}" for at in range(X.shape[1])])

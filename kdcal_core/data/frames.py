@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from scipy.sparse import issparse
 
 from kdcal_core.data.arrow_tables import check_column_names, check_column_types, to_frame
 from kdcal_core.errors import InputError
@@ -73,6 +74,29 @@ def as_pandas(given: Any) -> Any:
         return _frame(carried)
     name = known.name or "values"
     return _read(pa.table({name: carried}))[name].rename(known.name or None)
+
+
+def refuse_sparse(X: Any) -> None:
+    """Refuse a sparse matrix where values are read column by column.
+
+    Raises
+    ------
+    InputError
+        For one of scipy.
+
+    Examples
+    --------
+    >>> from scipy.sparse import eye
+    >>> refuse_sparse(eye(2))
+    Traceback (most recent call last):
+    kdcal_core.errors.InputError: Sparse data are not read here. Give a dense array or a data \
+frame: X.toarray().
+    """
+    if issparse(X):
+        raise InputError(
+            "Sparse data are not read here",
+            fix="Give a dense array or a data frame: X.toarray().",
+        )
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:

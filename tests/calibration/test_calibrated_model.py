@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
@@ -13,7 +15,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from kdcal_core import CalibratedModel, HeterogeneousCalibrator, InputError, InputWarning
-from kdcal_core.calibration import CALIBRATORS, PlattScaling, calibrator_entry
+from kdcal_core.calibration import (
+    CALIBRATORS,
+    IsotonicConfidence,
+    PlattScaling,
+    calibrator_entry,
+)
 
 NAMES = np.array(["no", "perhaps", "yes"])
 SHRUNK = {
@@ -21,6 +28,7 @@ SHRUNK = {
     "evidence of its rows, and a row that counts three times is evidence once"
     for kind in ("dense", "sparse")
 }
+"""Without shrinkage they hold."""
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +41,48 @@ def rows() -> tuple[pd.DataFrame, np.ndarray]:
 
 
 @pytest.mark.filterwarnings("ignore::kdcal_core.errors.InputWarning")
-@pytest.mark.parametrize(("calibrator", "failing"), [("uncalibrated", {}), ("platt", SHRUNK)])
+@pytest.mark.parametrize(
+    ("calibrator", "failing"),
+    [
+        ("uncalibrated", {}),
+        ("platt", SHRUNK),
+        (PlattScaling(shrinkage=None), {}),
+        (IsotonicConfidence(shrinkage=None), {}),
+        ("heterogeneous_tree", SHRUNK),  # reads the columns, so it refuses sparse ones
+    ],
+)
 def test_scikit_learns_own_checks_hold(calibrator, failing):
     model = LogisticRegression(tol=1e-12, max_iter=10_000)
     done = check_estimator(
         CalibratedModel(model, calibrator, cv=2), expected_failed_checks=failing, on_skip=None
     )
     assert len([one for one in done if one["status"] == "passed"]) > 55
+
+
+@pytest.mark.parametrize("key", [*CALIBRATORS])
+def test_whole_number_weights_are_repeated_rows_without_shrinkage(key):
+    calibrator = calibrator_entry(key).factory()
+    if "shrinkage" not in calibrator.get_params() or calibrator.needs_inputs:
+        pytest.skip("has no such setting, or other inputs")
+    if key in ("kde_loo", "spline"):
+        pytest.skip("leaves rows out to choose its smoothness, and copies of them stay in")
+    calibrator.set_params(shrinkage=None)
+    rng = np.random.default_rng(0)
+    p, times = rng.random(300), rng.integers(1, 4, 300)
+    y = (rng.random(300) < p**1.5).astype(int)
+    weighted = calibrator.fit(p, y, sample_weight=times).predict_proba(p)
+    repeated = clone(calibrator).fit(np.repeat(p, times), np.repeat(y, times)).predict_proba(p)
+    np.testing.assert_allclose(weighted, repeated, atol=1e-8)
+
+
+@pytest.mark.parametrize("form", [np.asarray, lambda X: X.to_numpy().tolist()])
+def test_a_calibrator_of_the_columns_takes_lists(rows, form):
+    X, y = rows
+    model = CalibratedModel(GaussianNB(), "heterogeneous_tree", cv=2)
+    found = model.fit(form(X), y).predict_proba(form(X))
+    assert np.array_equal(found, clone(model).fit(X.to_numpy(), y).predict_proba(X.to_numpy()))
+    with pytest.raises(InputError, match="Sparse data"):
+        model.fit(csr_array(X.to_numpy()), y)
 
 
 def test_cross_fitting_is_what_it_says(rows):

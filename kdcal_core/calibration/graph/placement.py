@@ -22,6 +22,7 @@ from kdcal_core.calibration.graph.gaussians import Located
 from kdcal_core.data import FloatArray, IntArray, as_pandas, encode_labels
 from kdcal_core.data.array_checks import check_labels
 from kdcal_core.data.equal_rows import are_fine, equal_rows, row_keys
+from kdcal_core.data.frames import refuse_sparse
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import (
     Features,
@@ -90,6 +91,7 @@ def own_columns(X: Any, model: Model) -> Any:
     """
     X = as_pandas(X)
     if not isinstance(X, pd.DataFrame):
+        refuse_sparse(X)
         return np.asarray(X)
     return select_columns(X, n_features=model.n_features, feature_names=model.feature_names)
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 from estimator_checks import CHECKS
 from graph_models import network, xor
+from scipy.sparse import csr_array
 from sklearn.base import clone, is_classifier
 from sklearn.ensemble import (
     GradientBoostingClassifier,
@@ -51,6 +52,12 @@ def test_a_single_row_cannot_be_held_out_so_the_papers_floor_stands_in(forest):
         model = KernelDensityForest(forest).fit(*[part[:1] for part in xor(20)])
     assert model.log_floor_ == -1e7
     assert np.isfinite(model.predict_proba([[0.0, 0.0], [1e6, 0.0]])).all()
+
+
+def test_sparse_rows_are_refused_in_words(forest):
+    X, y = xor(100)
+    with pytest.raises(InputError, match=r"Sparse data are not read here.*toarray"):
+        KernelDensityForest(forest).fit(csr_array(X), y)
 
 
 @pytest.mark.filterwarnings("ignore:The rows of the fit have no row of class")
