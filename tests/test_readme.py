@@ -119,7 +119,12 @@ def test_a_forest_and_a_network_that_know_where_their_data_end(names: dict[str, 
 def test_a_classifier_and_its_pictures(names: dict[str, Any]) -> None:
     exec(example("CalibratedModel"), names)
     assert names["model"].predict_proba(names["X_new"]).shape == (300, 2)
-    exec(example("MMCDisplay"), names | {"graph": LogisticRegression().fit(*rows(0))})
+    shown = names | {"graph": LogisticRegression().fit(*rows(0))}
+    exec(example("MMCDisplay"), shown)
+    far = shown["MMCDisplay"].from_estimator(
+        shown["model"], *(shown[one] for one in ("X_train", "y_train")), graph=shown["graph"]
+    )
+    assert set(far.frame()["method"]) == {"Model", "graph"}
 
 
 def test_regions(names: dict[str, Any]) -> None:

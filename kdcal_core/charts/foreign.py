@@ -158,14 +158,15 @@ def distance_chart(
 
 
 def distance_label(key: str) -> str:
-    """The name of a line in the chart by distance: a calibrator, or the model itself.
+    """The name of a line in the chart by distance: a calibrator, the model itself, or a name given.
 
     Examples
     --------
-    >>> distance_label("model"), distance_label("isotonic")
-    ('Model', 'Isotonic')
+    >>> distance_label("model"), distance_label("isotonic"), distance_label("my graph")
+    ('Model', 'Isotonic', 'my graph')
     """
-    return _OWN_LABELS.get(key) or CALIBRATORS[key].label
+    known = CALIBRATORS.get(key)
+    return _OWN_LABELS.get(key) or (key if known is None else known.label)
 
 
 def density_chart(
