@@ -11,6 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import pandas as pd
@@ -41,6 +42,7 @@ _CELLS = 1 << 21  # of a block: many small blocks leave two threads waiting for 
 _LEAST, _MOST = 1 << 14, 1 << 20  # rows of a block
 _BLOCK_BYTES = 1 << 28
 _BUFFER = 1 << 20
+_MOST_PARTIAL = 1000  # columns that are remembered
 _FIX = f"Name folders in {ROOTS}, or choose one of those named there."
 
 
@@ -138,10 +140,17 @@ _UNLIKE = (pa.ArrowInvalid, pa.ArrowTypeError)
 
 def _common_schema(schemas: Sequence[tuple[str, pa.Schema]], names: Sequence[str]) -> pa.Schema:
     """The columns with types that hold the values of all files; refuse types without such a one."""
+    unlike: dict[pa.Schema, str] = {}
+    for file, schema in schemas:
+        unlike.setdefault(schema.remove_metadata(), file)
     fields = []
     for name in names:
-        (first, common), *others = ((file, _plain_field(schema, name)) for file, schema in schemas)
+        (first, common), *others = (
+            (file, _plain_field(schema, name)) for schema, file in unlike.items()
+        )
         for file, one in others:
+            if one.type == common.type:
+                continue
             try:
                 (common,) = pa.unify_schemas(
                     [pa.schema([common]), pa.schema([one])], promote_options="permissive"
@@ -235,14 +244,18 @@ class RowGroup:
 
 
 def _partial_columns(schemas: Sequence[tuple[str, pa.Schema]]) -> tuple[PartialColumn, ...]:
-    """The columns that only some of the files have."""
+    """The columns that only some of the files have, at most `_MOST_PARTIAL`."""
     having = Counter(name for _, schema in schemas for name in schema.names)
-    n, found = len(schemas), []
-    for name, files in having.items():
-        if files < n:
-            first = next(file for file, schema in schemas if name not in schema.names)
-            found.append(PartialColumn(name, first, n - files, n))
-    return tuple(found)
+    n, lacks = len(schemas), dict[str, str]()  # of the first file's columns, who lacks them first
+    left = set(schemas[0][1].names)
+    for file, schema in schemas:
+        lacks |= dict.fromkeys(left - set(schema.names), file)
+        left -= lacks.keys()
+    partial = ((name, n - files) for name, files in having.items() if files < n)
+    return tuple(
+        PartialColumn(name, lacks.get(name, schemas[0][0]), lacking, n)
+        for name, lacking in islice(partial, _MOST_PARTIAL)
+    )
 
 
 class PartedTable:
@@ -258,7 +271,7 @@ class PartedTable:
     names : tuple of str
         Columns that every file has, in the order of the first. Untrusted text.
     partial : tuple of PartialColumn
-        Columns that only some files have. They are not read.
+        The first 1,000 columns that only some files have. They are not read.
     groups : tuple of RowGroup
     n_rows : int
 

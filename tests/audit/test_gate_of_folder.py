@@ -396,3 +396,15 @@ def test_the_command_from_its_configuration_to_its_files(
     Path("again.toml").write_text(config_of(content))
     assert main(["audit", "run", "--config", "again.toml", "--out", "again"]) == 0
     assert Path("again/audit.json").read_bytes() == Path("done/audit.json").read_bytes()
+
+
+def test_columns_of_some_files_only_are_a_doubt_of_the_audit(tmp_path: Path) -> None:
+    folder, _ = written(tmp_path, 2, 1.0)
+    part = pq.read_table(folder / "b.parquet")
+    pq.write_table(part.append_column("sex", pa.array(["f"] * len(part))), folder / "b.parquet")
+    gate = run_gate(config(folder, codes=("KC002",)))
+    (doubt,) = gate.content.subject.doubts
+    assert "'sex' (not in 2 of 3 files, the first 'a.parquet')" in doubt
+    with pytest.raises(InputError, match="other files of the folder have") as found:
+        run_gate(config(folder, codes=("KC002",), groups=("sex",)))
+    assert (found.value.file, found.value.column) == ("a.parquet", "sex")
