@@ -26,9 +26,12 @@ from kdcal_core.audit import (
     assumptions,
     beside,
     disputed_rate,
+    event_rates,
     finding,
     label_free_cautions,
     order_words,
+    rate_views,
+    reference_rates_words,
     score_name,
     share_cautions,
     state_bytes,
@@ -273,6 +276,11 @@ def _estimates(review: Review, watch: Watch) -> None:
         of=review.title,
     )
     st.caption(weights_words(watch))
+    if event_rates(watch) is not None:
+        st.caption(
+            "The section Class shares has another estimate of the rate, and says when to believe "
+            "which."
+        )
     known = [one.labels for one in watch.measures]
     columns = {
         "Measure": [printable(one.title, 60) for one in watch.measures],
@@ -304,6 +312,7 @@ def _shares(review: Review, watch: Watch) -> None:
     _warnings(share_cautions(watch))
     if shares is None:
         return
+    _rates(watch)
     show(
         drawn_once(class_shares_chart, shares, watch.classes, watch.shift, **_look(watch)),
         key="watch_shares",
@@ -314,8 +323,10 @@ def _shares(review: Review, watch: Watch) -> None:
         pd.DataFrame(
             {
                 "Class": [printable(name, 60) for name, _, _ in each],
-                "Reference": [value_text(share, share.expected) for _, share, _ in each],
-                "New, without labels": [estimate_text(one, chance=False) for _, one, _ in each],
+                "Reference, mean probability": [
+                    value_text(share, share.expected) for _, share, _ in each
+                ],
+                "New, by label shift": [estimate_text(one, chance=False) for _, one, _ in each],
                 "Change": [value_text(change) for _, _, change in each],
                 "Interval of the change": [interval_text(change) for _, _, change in each],
             }
@@ -327,6 +338,23 @@ def _shares(review: Review, watch: Watch) -> None:
         more = len(watch.classes) - MOST_CLASSES
         st.caption(f"{counted(more, 'further class', 'further classes')} in the CSV file.")
     _taken_for_granted(watch, "Shares")
+
+
+def _rates(watch: Watch) -> None:
+    """The estimates of the event's rate: what each assumes, and when to believe it."""
+    found = event_rates(watch)
+    if found is None:
+        return
+    st.subheader(f"Rate of {escape_markdown(found.event)} in the new rows", anchor=False)
+    if found.contradict:
+        _warnings([disputed_rate(watch)])
+    st.markdown(
+        "\n".join(
+            f"* **{escape_markdown(value, 100)}** {escape_markdown(words, 900)}"
+            for value, words in rate_views(found)
+        )
+    )
+    st.caption(escape_markdown(reference_rates_words(found), 900))
 
 
 def _late_labels(review: Review, watch: Watch) -> None:

@@ -165,6 +165,13 @@ from kdcal_core.audit.watch_limits import (
     WatchResult,
     WithLabels,
 )
+from kdcal_core.audit.watch_rates import (
+    EventRates,
+    disputed_rate,
+    event_rates,
+    rate_views,
+    reference_rates_words,
+)
 from kdcal_core.audit.watch_result import Watch
 from kdcal_core.audit.watch_settings import WatchSettings, why_no_features
 from kdcal_core.audit.watch_state import (
@@ -175,7 +182,6 @@ from kdcal_core.audit.watch_state import (
 from kdcal_core.audit.watch_words import (
     assumptions,
     beside,
-    disputed_rate,
     finding,
     label_free_cautions,
     order_words,
@@ -231,6 +237,7 @@ __all__ = [
     "ComparedAudits",
     "Database",
     "Delivery",
+    "EventRates",
     "Facts",
     "FilesDeleted",
     "Finding",
@@ -293,6 +300,7 @@ __all__ = [
     "drafting",
     "errors_of_content",
     "estimates_beside",
+    "event_rates",
     "event_text",
     "expired",
     "export_project",
@@ -323,12 +331,14 @@ __all__ = [
     "paired_words",
     "pending_of",
     "person_text",
+    "rate_views",
     "read_config",
     "read_configs",
     "read_content",
     "read_state",
     "receipt_project",
     "reference_audit",
+    "reference_rates_words",
     "reference_set",
     "reference_words",
     "require_channels",

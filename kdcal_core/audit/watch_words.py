@@ -9,6 +9,7 @@ from kdcal_core import __version__
 from kdcal_core.audit.gate_words import finite, limit_json
 from kdcal_core.audit.junit import Case, junit_text
 from kdcal_core.audit.watch_limits import WatchResult, WithLabels
+from kdcal_core.audit.watch_rates import disputed_rate, event_rates
 from kdcal_core.audit.watch_result import Watch
 from kdcal_core.charts import (
     e_process_words,
@@ -28,7 +29,7 @@ from kdcal_core.diagnostics import (
     SequentialCalibration,
     estimate_text,
 )
-from kdcal_core.text import counted, in_sentence, listed, printable
+from kdcal_core.text import counted, in_sentence, listed
 
 JSON_FORMAT = 2
 """Of `watch_json`: increased when a field is renamed or removed or changes its meaning."""
@@ -90,9 +91,10 @@ def reference_words(watch: Watch) -> str:
 def finding(watch: Watch) -> str:
     """What has changed, and what to do about it. May hold untrusted text."""
     beyond = [one.title for one in watch.results if one.of_audit and one.verdict == "fail"]
-    if not beyond:
-        return _changes(watch)
-    return f"{_changes(watch)} Beyond a limit of the audit: {in_sentence(listed(beyond))}."
+    said = [_changes(watch), *filter(None, [disputed_rate(watch)])]
+    if beyond:
+        said.append(f"Beyond a limit of the audit: {in_sentence(listed(beyond))}.")
+    return " ".join(said)
 
 
 def _changes(watch: Watch) -> str:
@@ -163,9 +165,9 @@ def weights_words(watch: Watch) -> str:
 
 
 def cautions(watch: Watch) -> tuple[str, ...]:
-    """Cautions of all estimates, each once."""
-    order = order_words(watch)
-    return (*label_free_cautions(watch), *share_cautions(watch), *([order] if order else []))
+    """Cautions of all estimates, each once, and that two of them exclude each other."""
+    more = filter(None, [disputed_rate(watch), order_words(watch)])
+    return (*label_free_cautions(watch), *share_cautions(watch), *more)
 
 
 def label_free_cautions(watch: Watch) -> tuple[str, ...]:
@@ -186,32 +188,10 @@ def label_free_cautions(watch: Watch) -> tuple[str, ...]:
 def share_cautions(watch: Watch) -> tuple[str, ...]:
     """Cautions of the classes' shares, or why there are none."""
     if watch.shares is not None:
-        found = (*watch.shares.cautions, *filter(None, [disputed_rate(watch)]))
-        return tuple(dict.fromkeys(found))
+        return watch.shares.cautions
     if watch.why_no_shares:
         return (f"The classes' shares cannot be estimated. {watch.why_no_shares}",)
     return ()
-
-
-def disputed_rate(watch: Watch) -> str:
-    """That the two estimates of the event's rate exclude each other; empty where they do not.
-
-    Each takes for granted what the other denies: that only the shares of the classes changed, or
-    that rows of equal scores have equal chances of the event.
-    """
-    if watch.shares is None or watch.forecasts is not None or watch.performance.event is None:
-        return ""
-    by_scores = watch.performance.event.rate.rows
-    by_shares = watch.shares.shares[watch.classes.index(watch.asked_event)]
-    if by_shares.low <= by_scores.high and by_scores.low <= by_shares.high:
-        return ""
-    name = printable(watch.asked_event, 60)
-    shared, scored = (estimate_text(one, chance=False) for one in (by_shares, by_scores))
-    return (
-        f"The rate of {name} is {shared} if only the shares of the classes changed, and {scored} "
-        "if rows of equal scores still have equal chances. At least one of the two does not hold: "
-        "only labels can tell."
-    )
 
 
 def assumptions(watch: Watch) -> tuple[tuple[str, str], ...]:
@@ -307,6 +287,7 @@ def watch_json(watch: Watch) -> dict[str, Any]:
         "forecasts": _forecasts(watch),
         "unknown": _unknown(watch),
         "class_shares": _shares(watch),
+        "event_rates": _event_rates(watch),
         "labels": _labels(watch),
         "test": None if watch.test is None else _test(watch.test),
         "assumptions": [{"of": of, "said": said} for of, said in assumptions(watch)],
@@ -410,6 +391,21 @@ def _shares(watch: Watch) -> dict[str, Any] | None:
                 zip(watch.classes, found.shares, found.changes, strict=True)
             )
         ],
+    }
+
+
+def _event_rates(watch: Watch) -> dict[str, Any] | None:
+    found = event_rates(watch)
+    if found is None:
+        return None
+    return {
+        "by_covariate_shift": _estimate(found.by_scores),
+        "by_label_shift": _estimate(found.by_shares),
+        "from_labels": None if found.from_labels is None else _estimate(found.from_labels),
+        "reference": _estimate(found.reference),
+        "reference_mean_probability": found.stated,
+        "reference_calibrated": found.calibrated,
+        "contradict": found.contradict,
     }
 
 

@@ -17,7 +17,7 @@ from kdcal_core.cli.terminal import (
 from kdcal_core.text import counted, p_text, printable
 
 if TYPE_CHECKING:
-    from kdcal_core.audit import Audit, AuditContent, Project, Watch
+    from kdcal_core.audit import Audit, AuditContent, EventRates, Project, Watch
     from kdcal_core.diagnostics import ScoreShift
 
 STATE, RESULT = "watch.json", "result.json"
@@ -82,6 +82,7 @@ def _audit(name: str | None) -> tuple[AuditContent | None, tuple[Project, Audit]
 
 def watch_report(watch: Watch) -> str:
     """A watch, ready to print."""
+    from kdcal_core.audit.watch_rates import event_rates
     from kdcal_core.audit.watch_words import (
         assumptions,
         cautions,
@@ -109,6 +110,8 @@ def watch_report(watch: Watch) -> str:
         parts.append(_unknown(watch))
     if watch.shares is not None:
         parts.append(_shares(watch))
+    if (rates := event_rates(watch)) is not None:
+        parts.append(_rates(rates))
     parts += [f"Caution: {printable(one, 600)}" for one in cautions(watch)]
     taken = [(of, said) for of, said in assumptions(watch)]
     parts.append(table(("About", "What is taken for granted"), taken, left=(0, 1)))
@@ -182,7 +185,16 @@ def _shares(watch: Watch) -> str:
         )
         for name, share, change in each[:_MOST_CLASSES]
     ]
-    said = table(("Class", "Reference", "New, without labels", "Change"), rows)
+    head = ("Class", "Reference, mean probability", "New, by label shift", "Change")
+    said = table(head, rows)
     more = len(each) - len(rows)
     rest = f"\nand {counted(more, 'further class', 'further classes')}." if more > 0 else ""
     return f"{said}{rest}\np of no change: {p_text(found.p_value)}"
+
+
+def _rates(found: EventRates) -> str:
+    from kdcal_core.audit.watch_rates import rate_views, reference_rates_words
+
+    rows = [(value, printable(words, 600)) for value, words in rate_views(found)]
+    said = table((f"Rate of {found.event}", "How, and when to believe it"), rows, left=(0, 1))
+    return f"{said}\n{printable(reference_rates_words(found), 600)}"

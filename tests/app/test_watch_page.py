@@ -174,6 +174,11 @@ def test_a_made_table_shows_a_shift_and_says_what_it_is(sample: str) -> None:
         "Without labels", "Labels that arrive late", "Scores", "Class shares", "Unknown rows",
     ]  # fmt: skip
     assert not at.get("download_button")[-1].label.startswith("State")  # of real tables only
+    shares = words(at.tabs[3])
+    assert "Rate of malignant in the new rows" in shares
+    assert "covariate shift" in shares
+    assert "label shift" in shares
+    assert "the mean of their probabilities is 33%" in shares
 
 
 def test_a_table_without_labels_of_predictions_alone(workspace: Workspace, review_id: str) -> None:

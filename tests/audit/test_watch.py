@@ -28,13 +28,15 @@ from kdcal_core.audit import (
     by_default,
     content_bytes,
     disputed_rate,
+    event_rates,
     finding,
+    rate_views,
     read_config,
     read_state,
+    reference_rates_words,
     result_words,
     run_gate,
     run_watch,
-    share_cautions,
     state_bytes,
     system_user,
     watch_json,
@@ -46,6 +48,7 @@ from kdcal_core.audit import (
 )
 from kdcal_core.audit.signing import canonical, digest
 from kdcal_core.audit.watch_kinds import WatchedClasses
+from kdcal_core.audit.watch_words import cautions
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.charts import moved_beyond_chance
 from kdcal_core.cli import main
@@ -151,8 +154,54 @@ def test_estimates_of_the_rate_that_exclude_each_other_are_named(
     by_scores = found.performance.event.rate.rows
     assert by_scores.low < (moved["y"] == "yes").mean() < by_scores.high
     assert found.shares.shares[1].low > by_scores.high
-    assert disputed_rate(found).startswith("The rate of yes is ")
-    assert disputed_rate(found) in share_cautions(found)
+    said = disputed_rate(found)
+    assert said.startswith("The rate of yes is ")
+    assert said.endswith("Only labels show which.")
+    assert said in finding(found)
+    assert said in cautions(found)
+    rates = event_rates(found)
+    assert rates is not None
+    assert rates.contradict
+    assert watch_json(found)["event_rates"]["contradict"]
+    by_scores_words, by_shares_words = (words for _, words in rate_views(rates))
+    assert "(covariate shift): assumes" in by_scores_words
+    assert "(label shift): assumes" in by_shares_words
+    assert all("Believe it where" in one for one in (by_scores_words, by_shares_words))
+    assert "the mean of their probabilities" in reference_rates_words(rates)
+
+
+def test_labels_and_poor_calibration_say_which_rate_to_believe(
+    place: Path, config: AuditConfig, same: Watch
+) -> None:
+    moved = table(4, mean=1.5)
+    moved.loc[400:, "y"] = None
+    found = run_watch(config, written(moved, place / "disputed-half.csv"))
+    assert disputed_rate(found).endswith("contradicts the estimate by the shares.")
+    rates = event_rates(found)
+    assert rates is not None
+    assert [words.split(":")[0] for _, words in rate_views(rates)][-1] == (
+        "from the labels of 400 new rows"
+    )
+    unlabelled = replace(rates, from_labels=None)
+    poor = replace(unlabelled, calibrated=False)
+    assert "calibrate first" in rate_views(poor)[1][1]
+    assert "calibrate first" not in rate_views(unlabelled)[1][1]
+    agreeing = event_rates(same)
+    assert agreeing is not None
+    assert "do not contradict each other" in reference_rates_words(agreeing)
+
+
+def test_an_estimate_that_is_not_given_contradicts_nothing(
+    place: Path, config: AuditConfig
+) -> None:
+    far = table(5, 300, mean=12.0)
+    found = run_watch(config, written(far.drop(columns="y"), place / "far-off.csv"))
+    assert not found.watched.covered
+    rates = event_rates(found)
+    assert rates is not None
+    assert not rates.contradict
+    assert disputed_rate(found) == ""
+    assert len(rate_views(rates)) == 1
 
 
 def test_late_labels_signal_after_some_rows(late: Watch) -> None:
