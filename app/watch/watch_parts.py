@@ -130,6 +130,8 @@ def _about(review: Review, watch: Watch, method: str | None) -> None:
     table, earlier = watch.table, len(watch.state.tables) - 1
     before = f" {counted(earlier, 'table')} came before." if earlier else ""
     label = "" if method is None else f" All scores are those of {CALIBRATORS[method].label}."
+    if watch.forecasts is not None:
+        label = " All forecasts are as loaded, without a recalibrator."
     judged = watch_audit.judged_words(review, watch, method)
     st.caption(
         f"{counted(table.rows, 'new row')}, {table.labelled:,} with a label, against the "

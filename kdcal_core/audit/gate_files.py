@@ -21,6 +21,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
 from kdcal_core.models.model_signature import verified_signature
 from kdcal_core.progress import Progress, part_of, silent
+from kdcal_core.regression.recalibrated_table import LEVELS
 from kdcal_core.review import (
     NamedFiles,
     Question,
@@ -126,17 +127,19 @@ def judged_files(
     review = scored_review(workspace, files)
     which: Which = "evaluation" if review.has_evaluation else "calibration"
     source = files.evaluation or files.data or files.predictions or ""
-    stated = {column for _, column in (review.roles or Roles()).outputs}
-    scored = folder / f"calibrated{suffix}"
+    roles, regression = review.roles or Roles(), review.task == "regression"
+    stated = {column for _, column in (*roles.outputs, *roles.parameters)}
+    # a number that is kept as text is a number again in CSV alone
+    scored = folder / f"calibrated{'.csv' if regression else suffix}"
     found = run_limited(
-        "kdcal_core.calibration.export.score_table:score_table",
+        "kdcal_core.audit.watch_rows:calibrator_output",
         {
             "calibrator": config.calibrator,
             "data": source,
             "out": str(scored),
-            "suffix": scored.suffix,
+            "task": review.task,
             "model": files.model,
-            "outputs": [list(pair) for pair in files.outputs or ()],
+            "stated": stated_columns(files),
             "output_kind": files.output_kind,
             "keep": [one for one in review.tables[which].column_names if one not in stated],
         },
@@ -144,7 +147,6 @@ def judged_files(
         progress=progress,
         what="Scoring the table",
     )
-    classes = tuple(found["classes"])
     judged = replace(
         files,
         model=None,
@@ -154,10 +156,14 @@ def judged_files(
         training=None,
         foreign=(),
         classes=None,
-        outputs=tuple((name, f"proba_{name}") for name in classes),
-        output_kind="probability",
         option=toml_option,
     )
+    if regression:
+        columns = tuple((str(level), str(level)) for level in LEVELS)
+        judged = replace(judged, family="quantiles", parameters=columns)
+    else:
+        columns = tuple((name, f"proba_{name}") for name in found["classes"])
+        judged = replace(judged, outputs=columns, output_kind="probability")
     facts = CalibratorFacts(
         key=Path(config.calibrator).stem,
         title=Path(config.calibrator).name,
@@ -167,6 +173,11 @@ def judged_files(
         rows=digest_of(Path(source)),
     )
     return judged, Calibrated(review, which, facts, frozenset(found["fitted_on"].values()))
+
+
+def stated_columns(files: NamedFiles) -> list[list[str]]:
+    """What the predictions' columns hold: pairs of a class, or of a parameter, and a column."""
+    return [list(pair) for pair in files.outputs or files.parameters or ()]
 
 
 def _apart(

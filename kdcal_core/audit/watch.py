@@ -345,6 +345,7 @@ def _measured(
         results=results,
         notes=(
             *copies,
+            *_not_as_chosen(settings, of, review.task),
             *([] if test is None else _test_alone(together)),
             *_notes(review, reference.weighted, table, of),
         ),
@@ -366,6 +367,17 @@ def _test_alone(together: Dependence | None) -> tuple[str, ...]:
         f"of rows near in {together.column[:60]} are alike, it may signal for calibrated "
         "probabilities more often than its level says. Nothing says how far that reaches, so the "
         "rows cannot be counted together as those of one cluster can.",
+    )
+
+
+def _not_as_chosen(settings: WatchSettings, of: Watched, task: Task) -> tuple[str, ...]:
+    """A note that the audit chose a calibrator, and what is watched is without it."""
+    if settings.audit is None or not settings.audit.chosen or of.calibrator:
+        return ()
+    stated = "forecasts" if task == "regression" else "probabilities"
+    return (
+        f"The audit chose {settings.audit.chosen[:80]} for this model. All {stated} here are those "
+        "of the model as it is; 'kdcal watch' with files.calibrator watches the other ones.",
     )
 
 

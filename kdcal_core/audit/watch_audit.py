@@ -41,6 +41,9 @@ class ReferenceAudit:
         Digest of the rows that it judged.
     limits : dict of key to float
         Those of its limits that a watch can use, by the keys of the table ``[watch]``.
+    chosen : str
+        The calibrator that it chose for the model that it judged; empty without one. Untrusted
+        text.
     """
 
     audit: str
@@ -51,6 +54,7 @@ class ReferenceAudit:
     content: str
     rows: str
     limits: dict[str, float] = field(default_factory=dict)
+    chosen: str = ""
 
     @property
     def words(self) -> str:
@@ -112,16 +116,27 @@ def reference_audit(
     of the intervals, if its limit is as far on both sides.
     """
     limits = {} if content is None else _usable(content, review)
+    chosen = "" if content is None or content.calibrator is None else content.calibrator.title
+    if content is not None and content.judged_calibrator:
+        chosen = ""  # its output is what was judged
     if judged is not None:
         project, audit = judged
         facts, at = audit.facts, audit.drafted.when.at
         return ReferenceAudit(
-            audit.id, facts.title, project.name, audit.state, at, facts.content, facts.rows, limits
+            audit=audit.id,
+            title=facts.title,
+            project=project.name,
+            state=audit.state,
+            at=at,
+            content=facts.content,
+            rows=facts.rows,
+            limits=limits,
+            chosen=chosen,
         )
     if content is None:
         raise InputError("No audit is given", fix="Name one, or watch without an audit.")
     found = digest(content_bytes(content))
-    return ReferenceAudit("", content.title, "", "", "", found, content.rows_digest, limits)
+    return ReferenceAudit("", content.title, "", "", "", found, content.rows_digest, limits, chosen)
 
 
 def reference_set(review: Review, made: bool = False) -> Which:

@@ -8,7 +8,13 @@ from pathlib import Path
 
 from kdcal_core.audit.config import AuditConfig
 from kdcal_core.audit.content import AuditContent
-from kdcal_core.audit.gate_files import judged_files, made_apart, verified, with_question
+from kdcal_core.audit.gate_files import (
+    judged_files,
+    made_apart,
+    stated_columns,
+    verified,
+    with_question,
+)
 from kdcal_core.audit.watch import watch_table
 from kdcal_core.audit.watch_audit import (
     Judging,
@@ -134,11 +140,6 @@ def _reference(
     """The review of the reference rows, and that of the model where a calibrator stands between."""
     workspace = Workspace(folder / "reviews")
     if config.calibrator is not None:
-        if files.task == "regression":
-            raise InputError(
-                "A calibrator's output is watched in a classification alone",
-                fix="Write the recalibrated forecasts with 'kdcal score', and watch these.",
-            )
         files = _alone(files)
     asked = replace(config, files=files)
     files, calibrated = judged_files(asked, workspace, folder, progress, suffix=".parquet")
@@ -222,7 +223,7 @@ def _calibrated(
     """The new table or, with a calibrator, a table of its output."""
     if config.calibrator is None:
         return table
-    out = folder / "new.parquet"
+    out = folder / ("new.csv" if review.task == "regression" else "new.parquet")
     run_limited(
         "kdcal_core.audit.watch_rows:calibrated_rows",
         {
@@ -233,7 +234,8 @@ def _calibrated(
             "features": list(review.roles.features) if review.roles else [],
             "name": table.name,
             "model": files.model,
-            "outputs": [list(pair) for pair in files.outputs or ()],
+            "task": review.task,
+            "stated": stated_columns(files),
             "output_kind": files.output_kind,
             "units": files.time or files.cluster,
         },

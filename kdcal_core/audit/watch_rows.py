@@ -15,6 +15,7 @@ from kdcal_core.calibration.export.score_table import score_table
 from kdcal_core.data import (
     OutputKind,
     Table,
+    Task,
     feature_frame,
     outcome_column,
     output_matrix,
@@ -23,6 +24,7 @@ from kdcal_core.data import (
 from kdcal_core.data.equal_rows import are_fine, row_keys
 from kdcal_core.data.tables import TableBlocks
 from kdcal_core.progress import Progress, silent
+from kdcal_core.regression.recalibrated_table import recalibrate_table
 from kdcal_core.review import ReviewReader
 from kdcal_core.review.scoring import in_file, in_rows_of, new_forecasts, predict
 
@@ -127,22 +129,69 @@ def new_rows(
     return NewRows(said, y, row_keys(inputs), are_fine(inputs), n, kept, units)
 
 
+def calibrator_output(
+    calibrator: str,
+    data: str,
+    out: str,
+    task: Task,
+    keep: Sequence[str],
+    model: str | None = None,
+    stated: Sequence[Sequence[str]] = (),
+    output_kind: OutputKind | None = None,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """Write what a calibrator, or of a regression a recalibrator, makes of a table.
+
+    Meant for a worker process: arguments and result are those of `score_table` and
+    `recalibrate_table`.
+
+    Parameters
+    ----------
+    stated : sequence of (class or parameter, column)
+        The predictions, where there is no model.
+    """
+    suffix = Path(out).suffix
+    if task == "regression":
+        return recalibrate_table(
+            calibrator,
+            data,
+            out,
+            suffix,
+            model=model,
+            parameters=stated,
+            keep=keep,
+            progress=progress,
+        )
+    return score_table(
+        calibrator,
+        data,
+        out,
+        suffix,
+        model=model,
+        outputs=stated,
+        output_kind=output_kind,
+        keep=keep,
+        progress=progress,
+    )
+
+
 def calibrated_rows(
     calibrator: str,
     data: str,
     out: str,
+    task: Task,
     target: str,
     features: Sequence[str],
     name: str,
     model: str | None = None,
-    outputs: Sequence[Sequence[str]] = (),
+    stated: Sequence[Sequence[str]] = (),
     output_kind: OutputKind | None = None,
     units: str | None = None,
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """Write a calibrator's output for a table, with its target and features if it has them.
 
-    Meant for a worker process: arguments and result are those of `score_table`.
+    Meant for a worker process: arguments and result are those of `calibrator_output`.
 
     Parameters
     ----------
@@ -157,17 +206,17 @@ def calibrated_rows(
     """
     with in_file(name):
         names = TableBlocks(data).names
-        stated = {column for _, column in outputs}
-        keep = [one for one in (target, *features, units) if one in names and one not in stated]
-        return score_table(
+        said = {column for _, column in stated}
+        keep = [one for one in (target, *features, units) if one in names and one not in said]
+        return calibrator_output(
             calibrator,
             data,
             out,
-            Path(out).suffix,
+            task,
+            keep,
             model=model,
-            outputs=outputs,
+            stated=stated,
             output_kind=output_kind,
-            keep=keep,
             progress=progress,
         )
 

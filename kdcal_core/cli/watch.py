@@ -94,7 +94,8 @@ def watch_report(watch: Watch) -> str:
 
     score = f"The watched score is the {score_name(watch)}."
     if watch.forecasts is not None:
-        score = "Watched are the predicted medians and the interval widths."
+        whose = "recalibrated forecasts" if watch.state.of.calibrator else "forecasts as given"
+        score = f"Watched are the predicted medians and the interval widths of the {whose}."
     about = (
         f"{counted(watch.table.rows, 'new row')} of {watch.table.name}, "
         f"{watch.table.labelled:,} with a label, against {reference_words(watch)}. "

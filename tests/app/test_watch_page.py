@@ -148,6 +148,7 @@ def test_the_forecasts_of_a_regression_are_watched(workspace: Workspace) -> None
     ]  # fmt: skip
     assert len(specs(at)) == 5 + 6  # picture, e-value, gap and frozen bins; panels of measures
     assert "Outcomes miss their forecasts by the same factor" in words(at)
+    assert "All forecasts are as loaded, without a recalibrator." in words(at)
     assert not [one for one in at.selectbox if one.label.endswith("version in its place")]
     new = pd.read_parquet(SAMPLES / "diamonds_quantiles" / "evaluation.parquet")
     at = healthy(given(at, new.sample(800, random_state=0).drop(columns="price"), "new.csv"))

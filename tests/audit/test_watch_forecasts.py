@@ -15,6 +15,7 @@ from workerless import run_here
 import kdcal_core.audit
 from kdcal_core.audit import (
     AuditConfig,
+    CalibratorFacts,
     Watch,
     WatchLimits,
     WatchSettings,
@@ -23,10 +24,12 @@ from kdcal_core.audit import (
     run_gate,
     run_watch,
     state_bytes,
+    watch_json,
     watch_json_text,
     watch_junit,
     watch_table,
 )
+from kdcal_core.cli import main
 from kdcal_core.cli.watch import watch_report
 from kdcal_core.diagnostics import ForecastMeasures
 from kdcal_core.errors import InputError
@@ -97,7 +100,7 @@ def test_the_same_forecasts_pass_without_outcomes(place: Path, config: AuditConf
     jsonschema.validate(json.loads(watch_json_text(found)), SCHEMA)
     said = watch_report(found)
     assert "Drift of the interval widths" in said
-    assert "Watched are the predicted medians and the interval widths." in said
+    assert "the predicted medians and the interval widths of the forecasts as given." in said
     assert "times what their forecasts expect" in said
 
 
@@ -244,9 +247,6 @@ def test_what_does_not_fit_a_regression_is_refused(place: Path, config: AuditCon
         limits = WatchLimits(**{key: 0.5})
         with pytest.raises(InputError, match=f"watch.{key}"):
             run_watch(replace(config, watch=limits), new)
-    (place / "own.kdcal").write_bytes(b"")
-    with pytest.raises(InputError, match="in a classification alone"):
-        run_watch(replace(config, calibrator=str(place / "own.kdcal")), new)
     with pytest.raises(InputError, match="lacks a column of the predictions") as error:
         run_watch(config, written(table(7, 60).drop(columns="stated"), place / "lacks.csv"))
     assert error.value.column == "stated"
@@ -259,6 +259,47 @@ def test_what_does_not_fit_a_regression_is_refused(place: Path, config: AuditCon
     classes = NamedFiles(target="label", predictions=str(rows))
     with pytest.raises(InputError, match=r"watch\.crps_at_most is of a regression"):
         run_watch(AuditConfig("D", classes, watch=WatchLimits(crps_at_most=1.0)), rows)
+
+
+def test_the_recalibrated_forecasts_are_watched(place: Path, config: AuditConfig) -> None:
+    fitted = written(table(30, 1500, narrow=1.5), place / "narrow-fit.csv")
+    out = place / "global.kdcal"
+    columns = ["--parameters", "mean=middle,std=stated"]
+    asked = ["calibrate", "--calibrator", "global", "--predictions", str(fitted), "--target", "y"]
+    assert main([*asked, "--task", "regression", *columns, "--out", str(out)]) == 0
+    over = written(table(31, 1500, narrow=1.5), place / "narrow.csv")
+    bare = replace(config, files=replace(config.files, predictions=str(over)))
+    new = written(table(32, narrow=1.5), place / "narrow-new.csv")
+    as_it_is, found = (run_watch(replace(bare, calibrator=one), new) for one in (None, str(out)))
+    assert as_it_is.test is not None
+    assert as_it_is.test.recalibrate
+    assert found.test is not None
+    assert not found.test.recalibrate
+    assert (found.verdict, found.table.labelled, found.table.name) == (
+        "pass", 800, "narrow-new.csv",
+    )  # fmt: skip
+    assert "of the recalibrated forecasts." in watch_report(found)
+    content = run_gate(replace(bare, codes=("KC022",))).content
+    chosen = replace(content, calibrator=CalibratorFacts("global", "Global recalibration", ""))
+    warned, silent = (run_watch(bare, new, audit=one).notes for one in (chosen, content))
+    assert "The audit chose Global recalibration for this model" in warned[0]
+    assert not any("The audit chose" in one for one in silent)
+    own = run_gate(replace(bare, calibrator=str(out), codes=("KC022",))).content
+    assert not run_watch(replace(bare, calibrator=str(out)), new, audit=own).notes
+    widths = [one.measures[1].new.value for one in (found, as_it_is)]
+    assert widths[0] / widths[1] == pytest.approx(1.5, rel=0.1)
+    assert watch_json(found)["reference"]["calibrator"] == found.state.of.calibrator != ""
+    for files, data in (
+        (replace(bare.files, predictions=str(fitted)), new),  # the reference rows
+        (bare.files, fitted),  # the new ones
+    ):
+        with pytest.raises(InputError, match=r"'global\.kdcal' was fitted on the rows"):
+            run_watch(replace(bare, files=files, calibrator=str(out)), data)
+    broken = table(33, 60)
+    broken.loc[4, "stated"] = -1.0
+    with pytest.raises(InputError, match="row 5") as error:
+        run_watch(replace(bare, calibrator=str(out)), written(broken, place / "broken.csv"))
+    assert error.value.file == "broken.csv"
 
 
 def test_patients_are_counted_together(tmp_path: Path, config: AuditConfig) -> None:
