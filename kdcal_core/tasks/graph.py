@@ -22,11 +22,12 @@ from kdcal_core.calibration import (
 )
 from kdcal_core.calibration.graph.forest_and_network import UNWEIGHTED, KernelDensityCalibrator
 from kdcal_core.calibration.graph.gamma_floor_blend import Blend
-from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data import FloatArray, IntArray, row_dependence
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.jobs.executors import chosen_executor
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review
+from kdcal_core.statistics import dependence_of, design_of
 from kdcal_core.store import load
 from kdcal_core.tasks.decorators import ALL_ROWS, Sets, require_model, review_task
 
@@ -225,7 +226,7 @@ def _needs_codes(review: Review) -> None:
     "Fitting the kernel density version",
     reads=ALL_ROWS,
     needs=_needs_codes,
-    edition="calibrator, no class ruled out, facts and distance, temperature of half a nat",
+    edition="calibrator, no class ruled out, facts and distance, half a nat, clusters",
 )
 def fit_graph(sets: Sets, settings: GraphSettings) -> GraphRun:
     """Fit the graph of a review.
@@ -245,7 +246,12 @@ def fit_graph(sets: Sets, settings: GraphSettings) -> GraphRun:
         settings.seed, distance=settings.distance, output_layer=settings.output_layer
     )
     X, y = reader.labelled("calibration")
-    given: dict[str, Any] = {}
+    column = reader.roles.time or reader.roles.cluster
+    together = None
+    if column is not None:
+        design = row_dependence(sets.frame("calibration", (column,)), reader.roles)
+        together = dependence_of(design_of(None, design))
+    given: dict[str, Any] = {"sample_weight": design_of(None, together)}
     inside = np.ones(len(y), dtype=bool)
     if reader.has("training"):
         given["X_partition"], given["y_partition"] = reader.labelled("training")
@@ -255,7 +261,7 @@ def fit_graph(sets: Sets, settings: GraphSettings) -> GraphRun:
             fix=f"Give {_FEWEST} rows at least; for a review the training set helps as well.",
         )
     else:
-        inside = calibrator.held_out(y)
+        inside = calibrator.held_out(y, together)
     with chosen_executor() as executor, warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)  # the calibrator's notes say the same
         with in_file(reader.name("calibration")), in_rows_of(X):

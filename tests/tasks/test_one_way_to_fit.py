@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +24,14 @@ from kdcal_core.evaluation import compare, losses_by_class
 from kdcal_core.evaluation.compare import far_rows
 from kdcal_core.evaluation.methods import methods_of
 from kdcal_core.models import load_model
-from kdcal_core.review import ReviewData, ReviewReader, add_training, review_data
+from kdcal_core.review import (
+    ReviewData,
+    ReviewReader,
+    add_training,
+    review_data,
+    score,
+    set_roles,
+)
 from kdcal_core.store import load
 from kdcal_core.tasks import GraphRun, fit_graph
 from kdcal_core.tasks.decorators import carry_out
@@ -154,6 +161,30 @@ def test_without_training_rows_page_and_calibrator_hold_out_the_same(forest, tmp
     np.testing.assert_allclose(run.graph.posterior(run.rows.located), said, rtol=0, atol=1e-12)
     held = KernelDensityCalibrator().held_out(data.calibration.y)
     np.testing.assert_array_equal(run.graph.holdout_y, data.calibration.y[held])
+
+
+def test_clusters_reach_the_graph_of_page_and_calibrator(tmp_path):
+    train, frames = rows(200, 0), {}
+    model = RandomForestClassifier(20, random_state=0).fit(train[["a", "b"]], train["kind"])
+    for seed, which in enumerate(("calibration", "evaluation"), 1):
+        frames[which] = rows(160, seed).assign(patient=np.arange(160) // 4)
+    one = made(tmp_path, model, frames)
+    before = one.workspace.read(one.review.id).roles
+    asked = replace(before, features=("a", "b"), cluster="patient")
+    set_roles(one.workspace, one.review.id, asked)
+    score(one.workspace, one.review.id)
+    folder = tmp_path / "graph"
+    folder.mkdir()
+    request = fit_graph.request(one.workspace, one.review.id)
+    carry_out(**json.loads(json.dumps(request.kwargs)), folder=str(folder), progress=quiet)
+    run = load(folder, GraphRun)
+    assert run.graph.together is not None
+    data = review_data(ReviewReader(one.workspace, one.review.id), with_model=True)
+    fitted = fit_calibrator(
+        "kernel_density", data.calibration, data.inputs["calibration"], model=data.model
+    )
+    said = calibrated(fitted, data.evaluation.proba, data.inputs["evaluation"]).proba
+    np.testing.assert_allclose(run.graph.posterior(run.rows.located), said, rtol=0, atol=1e-12)
 
 
 def test_the_page_by_regions_shows_the_same_maps(reviewed, compared, tmp_path):

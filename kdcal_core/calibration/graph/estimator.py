@@ -10,7 +10,7 @@ import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypeVar
@@ -60,6 +60,7 @@ from kdcal_core.models.coordinates import (
 )
 from kdcal_core.partition import ActivationCodes, Codes, LeafCodes
 from kdcal_core.progress import Progress, part_of
+from kdcal_core.statistics import Dependence
 from kdcal_core.store import decode, errors_name_file, read_archive, write_archive
 
 
@@ -210,6 +211,8 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         X_holdout: Any = None,
         y_holdout: Any = None,
         *,
+        dependence: Dependence | None = None,
+        dependence_holdout: Dependence | None = None,
         progress: Progress | None = None,
         executor: Executor | None = None,
     ) -> Self:
@@ -224,7 +227,12 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
             Labels, that is, the model's classes by name or number.
         X_holdout, y_holdout : optional
             Rows that neither the model nor this fit has seen. By default ``holdout_share`` of the
-            rows is split off, stratified by class and seeded by ``random_state``.
+            rows is split off, stratified by class and seeded by ``random_state``; clusters stay
+            whole, and of rows in time the last ones are held out.
+        dependence, dependence_holdout : Dependence, optional
+            Of the n rows, and of the held-out ones where they are given. Dependent rows count as
+            the effective number of rows in floor, blend and standard error. Densities, and log n in
+            Eq. 18, count every row.
         progress : callable (share from 0 to 1, note), optional
             An exception that it raises stops the fit.
         executor : concurrent.futures.Executor, optional
@@ -258,9 +266,9 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         index = class_indices(y, model.classes, len(columns))
         own = own_labels(y, index, model.classes)
         # codes before the split, so that an error names the caller's row
-        rows, held = self._read(model, columns, index), None
+        rows, held = replace(self._read(model, columns, index), dependence=dependence), None
         if X_holdout is None:
-            mask = split_off(index, self.holdout_share, self.random_state)
+            mask = split_off(index, self.holdout_share, self.random_state, dependence)
             if mask.any():
                 rows, held = rows.part(~mask), rows.part(mask)
         else:
@@ -268,6 +276,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
             y_held = class_indices(y_holdout, model.classes, len(X_held))
             warn_of_overlap(columns, index, X_held, y_held)
             held = self._read(model, X_held, y_held) if len(y_held) else None
+            held = None if held is None else replace(held, dependence=dependence_holdout)
         if held is None:
             warnings.warn(
                 "There are too few rows to hold any out: gamma is the largest given one, "

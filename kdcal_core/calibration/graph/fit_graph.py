@@ -47,7 +47,7 @@ from kdcal_core.partition import (
 )
 from kdcal_core.partition.codes import rows_of
 from kdcal_core.progress import Progress, part_of
-from kdcal_core.statistics import surprisal
+from kdcal_core.statistics import Dependence, design_effect, surprisal
 
 _ASKED = 1000
 _FEWEST_IN_A_FOLD = 100
@@ -178,7 +178,12 @@ def settle(
         exponents=exponents,
         class_masses=masses,
         prior=checked_prior(
-            wishes.prior, class_shares(counts.sum(axis=0), rules_out=wishes.inside == "ratio")
+            wishes.prior,
+            class_shares(
+                counts.sum(axis=0),
+                rules_out=wishes.inside == "ratio",
+                effect=_effect_of_shares(rows),
+            ),
         ),
         gamma=float(exponents[-1] / log_n(n)),
         variance_floor=PAPERS_VARIANCE_FLOOR,
@@ -186,6 +191,7 @@ def settle(
         floor_quantile=None,
         holdout=None,
         holdout_y=None if held is None else held.y,
+        together=None if held is None else _present(held.dependence),
     )
     distances: tuple[Distance, ...] = ("geodesic", "euclidean")
     if wishes.distance != "auto":
@@ -199,6 +205,25 @@ def settle(
         by = replace(placement, distance=distance)
         made.append((by, _measured(by, graph, rows, held, wishes, part, executor)))
     return made[0] if len(made) == 1 else min(made, key=lambda one: _held_out_loss(one[1]))
+
+
+def _present(dependence: Dependence | None) -> Dependence | None:
+    """The dependence with units counted over those that are there."""
+    if dependence is None:
+        return None
+    if dependence.kind == "cluster":
+        return Dependence.of_units("cluster", dependence.present, dependence.column)
+    first = int(dependence.unit.min(initial=0))  # times keep their distance
+    unit = dependence.unit - first
+    return replace(dependence, unit=unit, n_units=int(unit.max(initial=-1)) + 1)
+
+
+def _effect_of_shares(rows: FitRows) -> float:
+    """How many times fewer rows dependent rows count for in the classes' shares, at least 1."""
+    if rows.dependence is None:
+        return 1.0
+    most = (rows.y == np.bincount(rows.y).argmax()).astype(np.float64)
+    return max(1.0, design_effect(most - most.mean(), np.ones(len(most)), rows.dependence))
 
 
 def _measured(

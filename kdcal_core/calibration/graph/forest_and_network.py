@@ -32,6 +32,7 @@ from kdcal_core.models.coordinates import Scale
 from kdcal_core.models.protocol import HasCodes
 from kdcal_core.partition import LeafCodes
 from kdcal_core.progress import Progress, part_of
+from kdcal_core.statistics import Dependence, dependence_of
 from kdcal_core.store import storable
 from kdcal_core.store.estimators import demand
 
@@ -361,7 +362,7 @@ class KernelDensityCalibrator(Calibrator):
         held = 1.0 if self._trained else float(settings["holdout_share"])
         return math.ceil(1.0 / (self.floor_quantile * held))
 
-    def held_out(self, y: IntArray) -> NDArray[np.bool_]:
+    def held_out(self, y: IntArray, dependence: Dependence | None = None) -> NDArray[np.bool_]:
         """Which calibration rows :meth:`fit` holds out if it gets no training rows, (n,).
 
         Examples
@@ -370,7 +371,7 @@ class KernelDensityCalibrator(Calibrator):
         9
         """
         share = float(KernelDensityForest(None).get_params(deep=False)["holdout_share"])
-        return split_off(y, share, self.random_state)
+        return split_off(y, share, self.random_state, dependence)
 
     def fit(
         self,
@@ -395,8 +396,10 @@ class KernelDensityCalibrator(Calibrator):
             True classes as column indices.
         X : DataFrame or array of n rows
             The model's inputs.
-        sample_weight : (n,) array, optional
-            Not used: every row counts once, and ``notes_`` say so if the weights differ.
+        sample_weight : (n,) array or RowDesign, optional
+            Weights are not used: every row counts once, and ``notes_`` say so if they differ. The
+            dependence is: clusters are held out whole, and dependent rows count as the effective
+            number of rows in floor, blend and standard error.
         X_partition, y_partition : DataFrame or array of m rows and (m,) array, optional
             The model's training rows with their true classes, as in ``y``.
         model : Model, or what :func:`kdcal_core.models.wrap_model` takes
@@ -420,6 +423,7 @@ class KernelDensityCalibrator(Calibrator):
         # labels by name, because indices could be mistaken for numeric class names
         names = np.array(opened.classes)
         rows: tuple[Any, ...] = X, names[y]
+        together = {"dependence": dependence_of(sample_weight)}
         if (X_partition is None) != (y_partition is None):
             raise InputError(
                 "Training rows need labels and labels need rows",
@@ -429,10 +433,11 @@ class KernelDensityCalibrator(Calibrator):
         if X_partition is not None:
             trained = self._labels_of(y_partition, len(X_partition))
             rows = X_partition, names[trained], *rows
+            together = {"dependence_holdout": dependence_of(sample_weight)}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", InputWarning)
             self.estimator_ = self._estimator(opened, X).fit(
-                *rows, progress=progress, executor=executor
+                *rows, **together, progress=progress, executor=executor
             )
         self.estimator_.graph_ = self._at_settings(self.estimator_.graph_)
         for one in caught:

@@ -51,7 +51,7 @@ UNSEEN = 0.5
 """Count of a class without rows, where no class is to be ruled out."""
 
 
-def class_shares(counts: IntArray, *, rules_out: bool) -> FloatArray:
+def class_shares(counts: IntArray, *, rules_out: bool, effect: float = 1.0) -> FloatArray:
     """Share of each class among the fit rows, (K,).
 
     Parameters
@@ -60,6 +60,8 @@ def class_shares(counts: IntArray, *, rules_out: bool) -> FloatArray:
     rules_out : bool
         Whether a class without rows has share 0, as in the papers. Otherwise it counts as half a
         row, because few rows do not show that a class is absent.
+    effect : float
+        How many times fewer rows these count for, because they depend on one another.
 
     Examples
     --------
@@ -67,7 +69,7 @@ def class_shares(counts: IntArray, *, rules_out: bool) -> FloatArray:
     >>> class_shares(np.array([12, 7, 0]), rules_out=False).round(3).tolist()
     [0.615, 0.359, 0.026]
     """
-    rows = counts if rules_out else np.where(counts > 0, counts, UNSEEN)
+    rows = counts if rules_out else np.where(counts > 0, counts, UNSEEN * effect)
     share: FloatArray = rows / rows.sum()
     return share
 
@@ -177,7 +179,7 @@ class Selection:
         return float(self.gammas[self.best])
 
 
-def data_floor(log_marginal: FloatArray, alpha: float) -> FloatArray:
+def data_floor(log_marginal: FloatArray, alpha: float, effect: float = 1.0) -> FloatArray:
     """The k-th smallest held-out log density, k = max(1, floor(alpha (h + 1))), on the last axis.
 
     A new row like the held-out ones lies strictly below it with probability at most max(alpha, 1 /
@@ -187,6 +189,10 @@ def data_floor(log_marginal: FloatArray, alpha: float) -> FloatArray:
     ----------
     log_marginal : (..., h) array, h >= 1
     alpha : float in (0, 1)
+    effect : float
+        How many times fewer rows these count for, because they depend on one another. The k-th of
+        h / effect rows then begins at the rank 1 + (k - 1) effect of all rows, so that the floor is
+        lower, never higher; the guarantee holds for h / effect rows, and is approximate.
 
     Examples
     --------
@@ -194,7 +200,8 @@ def data_floor(log_marginal: FloatArray, alpha: float) -> FloatArray:
     4.0
     """
     h = log_marginal.shape[-1]
-    k = min(max(1, int(np.floor(alpha * (h + 1) + 1e-9))), h)
+    k = max(1, int(np.floor(alpha * (h / effect + 1) + 1e-9)))
+    k = min(1 + int(np.floor((k - 1) * effect + 1e-9)), h)
     floor: FloatArray = np.partition(log_marginal, k - 1, axis=-1)[..., k - 1]
     return floor
 
@@ -205,7 +212,7 @@ TENTH = 10.0
 """The posterior's constant lies where a tenth of the flagged ordinary rows would be below it."""
 
 
-def fallback(held: FloatArray, far: FloatArray, alpha: float) -> FloatArray:
+def fallback(held: FloatArray, far: FloatArray, alpha: float, effect: float = 1.0) -> FloatArray:
     """Logarithm of the constant that the posterior adds to each density, on the last axis.
 
     The floor flags a share alpha of rows like the held-out ones. If all of these fell back to the
@@ -224,6 +231,8 @@ def fallback(held: FloatArray, far: FloatArray, alpha: float) -> FloatArray:
         ``M / (M + c)`` is at most 0.0015 where c is below the floor: it is less than ``M / c``.
     alpha : float in (0, 1)
         Above 0.05 the upper density is the median, and the step from it is shortened accordingly.
+    effect : float
+        As of `data_floor`.
 
     Examples
     --------
@@ -235,9 +244,9 @@ def fallback(held: FloatArray, far: FloatArray, alpha: float) -> FloatArray:
     True
     """
     needed = logsumexp(far, axis=-1) - np.log(FAR_WEIGHT * far.shape[-1])
-    floor, many = data_floor(held, alpha), min(TENTH * alpha, 0.5)
+    floor, many = data_floor(held, alpha, effect), min(TENTH * alpha, 0.5)
     step = np.log(TENTH) / np.log(many / alpha) if many > alpha else 0.0
-    least = np.maximum(needed, floor - step * (data_floor(held, many) - floor))
+    least = np.maximum(needed, floor - step * (data_floor(held, many, effect) - floor))
     constant: FloatArray = np.minimum(least, floor)
     return constant
 
@@ -302,7 +311,13 @@ class Blend:
         return whole
 
 
-def fit_blend(model_proba: FloatArray, local: FloatArray, y: IntArray, prior: FloatArray) -> Blend:
+def fit_blend(
+    model_proba: FloatArray,
+    local: FloatArray,
+    y: IntArray,
+    prior: FloatArray,
+    effect: float = 1.0,
+) -> Blend:
     """The weights with the smallest log loss on held-out rows, where they earn their place.
 
     Three steps: the model as it is; a weight of its own, which is one temperature and leaves every
@@ -325,6 +340,9 @@ def fit_blend(model_proba: FloatArray, local: FloatArray, y: IntArray, prior: Fl
     y : (h,) array of int
         Classes of these rows.
     prior : (K,) array
+    effect : float
+        How many times fewer rows these count for in the pull and in the gains, because they depend
+        on one another.
 
     Examples
     --------
@@ -340,15 +358,16 @@ def fit_blend(model_proba: FloatArray, local: FloatArray, y: IntArray, prior: Fl
         return _MODEL_ALONE
     logs = opinions(model_proba, local, prior)[:, used][:, :, known]
     y = (np.cumsum(known) - 1)[y[used]]
-    scaled = _fitted_weights(logs, y, _inverse_alike, (1.0, 0.0), _MODEL_ONLY)
+    pull = PULL * effect / len(y)
+    scaled = _fitted_weights(logs, y, _inverse_alike, pull, (1.0, 0.0), _MODEL_ONLY)
     gain = _losses(_MODEL_ALONE, logs, y) - _losses(scaled, logs, y)
-    found = scaled if gain.sum() > _NATS else _MODEL_ALONE
+    found = scaled if gain.sum() / effect > _NATS else _MODEL_ALONE
     halves = (0.5 * found.model, 0.5)
     penalty = partial(_away, centre=np.array(halves), unit=np.array([found.model, 1.0]))
-    both = _fitted_weights(logs, y, penalty, halves, _BOTH)
+    both = _fitted_weights(logs, y, penalty, pull, halves, _BOTH)
     gain = _losses(found, logs, y) - _losses(both, logs, y)
-    chance = 2.0 * gain.std() * np.sqrt(len(y))
-    return both if gain.sum() > max(chance, 2.0 * _NATS) else found
+    chance = 2.0 * gain.std() * np.sqrt(len(y) / effect)
+    return both if gain.sum() / effect > max(chance, 2.0 * _NATS) else found
 
 
 _MODEL_ALONE = Blend(1.0, 0.0)
@@ -362,13 +381,14 @@ def _fitted_weights(
     logs: FloatArray,
     y: IntArray,
     penalty: _Penalty,
+    pull: float,
     start: tuple[float, float],
     bounds: _Bounds,
 ) -> Blend:
     def drawn(weights: FloatArray) -> tuple[float, FloatArray]:
         loss, slope = log_loss_and_slope(weights, logs, y)
         cost, cost_slope = penalty(weights)
-        return loss + PULL / len(y) * cost, slope + PULL / len(y) * cost_slope
+        return loss + pull * cost, slope + pull * cost_slope
 
     found = minimize(
         drawn,

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
+from kdcal_core.calibration.calibrator_base import fit_effect
 from kdcal_core.calibration.graph.gamma_floor_blend import (
     LARGEST_WEIGHT,
     Blend,
@@ -34,7 +36,7 @@ from kdcal_core.calibration.graph.gaussians import (
 )
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import surprisal
+from kdcal_core.statistics import Dependence, DependenceKind, design_effect, surprisal
 from kdcal_core.store import decode, errors_name_file, read_archive, write_archive
 from kdcal_core.text import formatted
 
@@ -62,13 +64,14 @@ _ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
     "holdout_tied": ("b", ("h",)),
     "holdout_y": ("i", ("h",)),
     "holdout_proba": ("f", ("h", "K")),
+    "holdout_unit": ("i", ("h",)),
     "variance_shape": ("f", ("d",)),
     "far_x": ("f", ("q", "d")),
     "far_index": ("i", ("q",)),
 }
 _HELD = {name for name in _ARRAYS if name.startswith("holdout")}
 _FAR = {name for name in _ARRAYS if name.startswith("far")}
-_MAY_LACK = {"variance_shape", "holdout_proba", *_FAR}
+_MAY_LACK = {"variance_shape", "holdout_proba", "holdout_unit", *_FAR}
 _PROBA_SUM = 1e-3  # tolerance for a model in single precision
 _DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 
@@ -125,6 +128,9 @@ class KernelDensityGraph:
         in the papers.
     far : Located or None
         Rows made far outside the data.
+    together : Dependence or None
+        Which held-out rows depend on one another; these count as the effective number of rows in
+        floor, blend and standard error.
 
     Notes
     -----
@@ -161,6 +167,7 @@ class KernelDensityGraph:
     variance_shape: FloatArray | None = None
     blend: Blend | None = None
     far: Located | None = None
+    together: Dependence | None = None
 
     @property
     def gammas(self) -> FloatArray:
@@ -192,7 +199,8 @@ class KernelDensityGraph:
             return floor
         held = self._log_gaussian_held + self._log_weight[self.holdout.index]
         far = self._log_gaussian_far + self._log_weight[self.far.index]
-        return min(float(fallback(held, far, self.floor_quantile)), floor)
+        found = fallback(held, far, self.floor_quantile, self._floor_effect)
+        return min(float(found), floor)
 
     @property
     def switch_radii(self) -> FloatArray:
@@ -334,7 +342,9 @@ class KernelDensityGraph:
                 fix='Fit with a hold-out, or set inside to "ratio".',
             )
         local = self._local_as_fitted[self.holdout.index]
-        blend = fit_blend(_models(self.holdout), local, self.holdout_y, self._fitted_prior)
+        models = _models(self.holdout)
+        effect = fit_effect(models, self.holdout_y, np.ones(self.n_holdout), self.together)
+        blend = fit_blend(models, local, self.holdout_y, self._fitted_prior, effect)
         other = replace(self, blend=blend)
         self._lend(other, *_OF_DENSITY)
         return other
@@ -360,16 +370,19 @@ class KernelDensityGraph:
             marginal = weight[:, held] + self._log_gaussian_held
             constant = np.full(n_exponents, self.effective_log_floor)
             if self.floor_quantile is not None:
-                constant = data_floor(marginal, self.floor_quantile)
+                constant = data_floor(marginal, self.floor_quantile, self._floor_effect)
                 if self.far is not None:
                     far = weight[:, self.far.index] + self._log_gaussian_far
-                    constant = fallback(marginal, far, self.floor_quantile)
+                    constant = fallback(marginal, far, self.floor_quantile, self._floor_effect)
             share = inside(marginal, constant[:, None])
             proba = share * right + (1.0 - share) * self._fitted_prior[self.holdout_y]
             each = surprisal(proba)
             loss = each.mean(axis=1)
             if self.n_holdout > 1:
                 error = each.std(axis=1, ddof=1) / np.sqrt(self.n_holdout)
+                if self.together is not None:
+                    ones, missed = np.ones(self.n_holdout), each - loss[:, None]
+                    error *= [design_effect(one, ones, self.together) ** 0.5 for one in missed]
         return Selection(self.exponents, self.gammas, loss, error, self.n_holdout, self._position)
 
     def save(self, path: str | Path) -> None:
@@ -433,6 +446,17 @@ class KernelDensityGraph:
         return np.zeros(0) if self.holdout is None else self._log_gaussian(self.holdout)
 
     @cached_property
+    def _floor_effect(self) -> float:
+        """How many times fewer held-out rows count for the floor: by the ranks of their densities.
+
+        The Gaussian alone gives the ranks, because they should not depend on gamma.
+        """
+        if self.together is None or self.n_holdout < 2:
+            return 1.0
+        ranks = rankdata(self._log_gaussian_held)
+        return max(1.0, design_effect(ranks - ranks.mean(), np.ones(len(ranks)), self.together))
+
+    @cached_property
     def _log_gaussian_far(self) -> FloatArray:
         return np.zeros(0) if self.far is None else self._log_gaussian(self.far)
 
@@ -481,7 +505,7 @@ class KernelDensityGraph:
                 fix="Fit with a hold-out, or give log_floor as a number.",
             )
         marginal = self._log_gaussian_held + self._log_weight[self.holdout.index]
-        floor = float(data_floor(marginal, quantile))
+        floor = float(data_floor(marginal, quantile, self._floor_effect))
         log_log_n = float(np.log(log_n(self.n)))
         log_floor = floor + log_log_n
         while log_floor - log_log_n > floor:  # rounding must not flag the row that sets the floor
@@ -544,6 +568,7 @@ class GraphRecord:
     log_floor: float
     floor_quantile: float | None = None
     blend: tuple[float, float] | None = None
+    together: tuple[DependenceKind, int] | None = None  # with its lags
 
 
 def graph_parts(graph: KernelDensityGraph) -> tuple[GraphRecord, dict[str, NDArray[Any]]]:
@@ -556,6 +581,7 @@ def graph_parts(graph: KernelDensityGraph) -> tuple[GraphRecord, dict[str, NDArr
         graph.log_floor,
         graph.floor_quantile,
         None if graph.blend is None else (graph.blend.model, graph.blend.graph),
+        None if graph.together is None else (graph.together.kind, graph.together.lags),
     )
     found = {name: getattr(graph, name) for name in _ARRAYS if name not in _HELD | _FAR}
     if graph.far is not None:
@@ -564,6 +590,8 @@ def graph_parts(graph: KernelDensityGraph) -> tuple[GraphRecord, dict[str, NDArr
     if held is not None and graph.holdout_y is not None:
         found |= {"holdout_x": held.x, "holdout_index": held.index, "holdout_tied": held.tied}
         found |= {"holdout_y": graph.holdout_y, "holdout_proba": held.proba}
+        if graph.together is not None:
+            found["holdout_unit"] = graph.together.unit
     return about, {name: found[name] for name in _ARRAYS if found.get(name) is not None}
 
 
@@ -588,6 +616,13 @@ def graph_from_parts(about: GraphRecord, arrays: Mapping[str, NDArray[Any]]) -> 
     if "holdout_index" in found:
         x, index, tied = (found[f"holdout_{name}"] for name in ("x", "index", "tied"))
         holdout = Located(x, index, tied, found.get("holdout_proba"))
+    together = None
+    _demand(("holdout_unit" in found) == (about.together is not None))
+    if about.together is not None:
+        kind, lags = about.together
+        unit = found["holdout_unit"]
+        together = Dependence(kind, unit, int(unit.max(initial=-1)) + 1, lags)
+        _demand(bool((unit >= 0).all()) and 0 <= lags < together.n_units <= len(unit))
     far = None
     if "far_index" in found:
         index = found["far_index"]
@@ -605,6 +640,7 @@ def graph_from_parts(about: GraphRecord, arrays: Mapping[str, NDArray[Any]]) -> 
         variance_shape=found.get("variance_shape"),
         blend=None if about.blend is None else Blend(*about.blend),
         far=far,
+        together=together,
     )
     _demand(bool((graph.added_variance > 0).all()))  # the product of two tiny numbers may be zero
     # This refuses a gamma outside the grid and a variance floor of zero.
@@ -617,6 +653,7 @@ def graph_from_parts(about: GraphRecord, arrays: Mapping[str, NDArray[Any]]) -> 
 def _checked_shapes(found: Mapping[str, NDArray[Any]]) -> dict[str, int]:
     """The length for each letter."""
     held = _HELD - _MAY_LACK
+    _demand(held <= set(found) or "holdout_unit" not in found)
     needed = set(_ARRAYS) - held - _MAY_LACK
     _demand(held <= set(found) or "holdout_proba" not in found)
     for some in (held, _FAR):

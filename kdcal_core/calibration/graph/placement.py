@@ -44,6 +44,7 @@ from kdcal_core.partition import (
     rows_of,
 )
 from kdcal_core.progress import Progress
+from kdcal_core.statistics import Dependence, only
 from kdcal_core.text import listed
 
 _HARM = "this biases gamma and the floor in favour of the model; hold out separate rows"
@@ -59,28 +60,35 @@ class FitRows:
     y : (n,) int64
         Indices into the model's classes.
     codes : codes of the rows
+    dependence : Dependence, optional
     """
 
     X: Any
     y: IntArray
     codes: Codes
+    dependence: Dependence | None = None
 
     def sample(self, most: int, seed: Any) -> FitRows:
         """A sample of about at most this many rows, stratified by class."""
         if len(self.y) <= most:
             return self
-        return self.part(split_off(self.y, most / len(self.y), seed))
+        return self.part(split_off(self.y, most / len(self.y), seed, self.dependence))
 
     def part(self, mask: NDArray[np.bool_]) -> FitRows:
         """The rows in a mask, (n,)."""
-        return FitRows(take(self.X, mask), self.y[mask], rows_of(self.codes, mask))
+        return FitRows(
+            take(self.X, mask),
+            self.y[mask],
+            rows_of(self.codes, mask),
+            only(self.dependence, mask),
+        )
 
     def without_output_layer(self) -> FitRows:
         """The rows with a network's codes without the last layer."""
         assert isinstance(self.codes, ActivationCodes)
         words = self.codes.words[:, : self.codes.layer_slices()[-1].start]
         kept = ActivationCodes(np.ascontiguousarray(words), self.codes.layer_widths[:-1])
-        return FitRows(self.X, self.y, kept)
+        return replace(self, codes=kept)
 
 
 def own_columns(X: Any, model: Model) -> Any:
@@ -156,15 +164,38 @@ def own_labels(y: Any, index: IntArray, classes: Sequence[str]) -> NDArray[Any]:
     return np.array(own, dtype=None if values.dtype.kind in "US" else values.dtype)
 
 
-def split_off(y: IntArray, share: float, seed: Any) -> NDArray[np.bool_]:
+def split_off(
+    y: IntArray, share: float, seed: Any, dependence: Dependence | None = None
+) -> NDArray[np.bool_]:
     """Mask of the rows to hold out, (n,), stratified by class; at least one of each is kept.
+
+    Clusters stay whole: they are drawn in place of rows, each with the class of most of its rows.
+    In time the last times are held out.
 
     Examples
     --------
     >>> import numpy as np
-    >>> int(split_off(np.repeat([0, 1], [10, 20]), 0.3, seed=0).sum())
+    >>> y = np.repeat([0, 1], [10, 20])
+    >>> int(split_off(y, 0.3, seed=0).sum())
     9
+    >>> pairs = Dependence.of("cluster", np.arange(30) // 2)
+    >>> held = split_off(y, 0.3, 0, pairs)
+    >>> int(held.sum()), bool((held[::2] == held[1::2]).all())
+    (10, True)
     """
+    if dependence is None:
+        return _drawn(y, share, seed)
+    unit = dependence.present
+    n = int(unit.max(initial=-1)) + 1
+    if dependence.kind == "time":
+        return np.asarray(unit >= n - min(round(share * n), n - 1))
+    rows = np.zeros((n, int(y.max(initial=0)) + 1), dtype=np.int64)
+    np.add.at(rows, (unit, y), 1)
+    return _drawn(rows.argmax(axis=1), share, seed)[unit]
+
+
+def _drawn(y: IntArray, share: float, seed: Any) -> NDArray[np.bool_]:
+    """Mask of a share of the units of each class, (n,)."""
     n = len(y)
     order = np.lexsort((np.random.default_rng(seed).random(n), y))
     sizes = np.bincount(y)
