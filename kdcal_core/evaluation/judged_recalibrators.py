@@ -226,7 +226,7 @@ def judge_recalibrators(
 
     Notes
     -----
-    The measures use the weights; the fits do not.
+    Measures and fits use the weights; a local test counts every row once.
 
     Examples
     --------
@@ -354,6 +354,7 @@ def choose_neighbours(
         folds=folds,
         seed=seed,
         dependence=together,
+        sample_weight=calibration.weight,
         progress=progress,
     )
 
@@ -468,6 +469,7 @@ def _fitted(
         rows.fit.y[kept],
         rows.space_of(spec).calibration[kept],
         None if together is None else together.only(kept),
+        None if rows.fit.weight is None else rows.fit.weight[kept],
     )
 
 

@@ -28,6 +28,7 @@ from kdcal_core.regression.recalibrators import (
     check_space,
     drawn_inside,
     fit_together,
+    given_weight,
     pit_values,
     widened,
     widening_of,
@@ -45,6 +46,7 @@ def cross_fitted(
     folds: int = 5,
     seed: int = 0,
     dependence: Dependence | None = None,
+    sample_weight: Any = None,
     progress: Progress | None = None,
 ) -> PredictiveDistribution:
     """Each row's distribution from a recalibrator fitted on the other folds, in row order.
@@ -65,6 +67,8 @@ def cross_fitted(
     dependence : Dependence, optional
         Of the rows; dependent ones are in one fold, and there are fewer folds where there are fewer
         clusters or times.
+    sample_weight : (n,) array or RowDesign, optional
+        Positive row weights of the fits.
     progress : callable, optional
         Called with the share done in [0, 1] and a sentence; may raise to cancel.
 
@@ -90,6 +94,7 @@ def cross_fitted(
     y = check_outcomes(y, len(distribution))
     if space is not None:
         space = check_space(space, len(distribution))
+    weight = given_weight(sample_weight, len(y))
     fold = random_folds(len(y), folds, seed, dependence, fewer=dependence is not None)
     report = part_of(progress, 0.0, 1.0)
     parts, places = [], []
@@ -103,6 +108,7 @@ def cross_fitted(
                 y[kept],
                 None if space is None else space[kept],
                 None if dependence is None else dependence.only(kept),
+                None if weight is None else weight[kept],
             )
             parts.append(fitted.predict(distribution[held], None if space is None else space[held]))
         places.append(held)
@@ -220,6 +226,7 @@ def select_neighbours(
     seed: int = 0,
     max_rows: int = 5000,
     dependence: Dependence | None = None,
+    sample_weight: Any = None,
     progress: Progress | None = None,
 ) -> NeighbourSelection:
     """Score local recalibration for every space and k by cross-fitted CRPS (Torres et al., Alg. 1).
@@ -248,6 +255,9 @@ def select_neighbours(
     dependence : Dependence, optional
         Of the rows; neighbours then come from other clusters, or other stretches of time, and
         standard errors are of these.
+    sample_weight : (n,) array or RowDesign, optional
+        Positive row weights: of neighbours, by which the kernel's are multiplied, and of means. The
+        number of neighbours counts rows.
     progress : callable, optional
 
     Raises
@@ -271,6 +281,7 @@ def select_neighbours(
     if not spaces:
         raise InputError("There is no space to search for neighbours", fix="Give at least one.")
     checked = {name: check_space(space, n) for name, space in spaces.items()}
+    weight = given_weight(sample_weight, n)
     fold = random_folds(n, folds, seed, dependence, fewer=dependence is not None)
     folds = int(fold.max()) + 1
     grid = _servable(ks, int(np.bincount(fold).max()), n)
@@ -286,7 +297,9 @@ def select_neighbours(
         s, i = divmod(at, folds)
         held, kept = np.flatnonzero(fold[scored] == i), np.flatnonzero(fold != i)
         if len(held):
-            rows[s][:, held] = _fold_crps(base, y, pit, named[s], kept, scored[held], grid, kernel)
+            rows[s][:, held] = _fold_crps(
+                base, y, pit, weight, named[s], kept, scored[held], grid, kernel
+            )
 
     def note(at: int) -> str:
         return f"Space {at // folds + 1} of {many}, fold {at % folds + 1} of {folds}"
@@ -295,7 +308,8 @@ def select_neighbours(
     report(1.0, "Neighbours compared")
     model = distribution[scored].crps(y[scored])
     together = None if dependence is None else dependence.only(scored)
-    return _chosen(tuple(checked), grid, rows, model, folds, seed, together)
+    of_scored = None if weight is None else weight[scored]
+    return _chosen(tuple(checked), grid, rows, model, folds, seed, together, of_scored)
 
 
 def _servable(ks: Sequence[int], largest_fold: int, n: int) -> IntArray:
@@ -314,6 +328,7 @@ def _fold_crps(
     distribution: PredictiveDistribution,
     y: FloatArray,
     pit: FloatArray,
+    weight: FloatArray | None,
     space: FloatArray,
     kept: IntArray,
     scored: IntArray,
@@ -329,7 +344,13 @@ def _fold_crps(
         rows = scored[first : first + size]
         near = search.query(scaling(space[rows]), int(ks[-1]))
         found[:, first : first + size] = _crps_of_each_k(
-            distribution[rows], y[rows], pit[kept][near.index], near.distance, ks, kernel
+            distribution[rows],
+            y[rows],
+            pit[kept][near.index],
+            near.distance,
+            None if weight is None else weight[kept][near.index],
+            ks,
+            kernel,
         )
     return found
 
@@ -339,6 +360,7 @@ def _crps_of_each_k(
     y: FloatArray,
     pit: FloatArray,
     distance: FloatArray,
+    weight: FloatArray | None,
     ks: IntArray,
     kernel: Kernel,
 ) -> FloatArray:
@@ -351,6 +373,8 @@ def _crps_of_each_k(
     ----------
     pit, distance : (rows, largest k)
         PIT values and distances of the neighbours, the nearest first.
+    weight : (rows, largest k), optional
+        Their weights.
     """
     from kdcal_core.regression import _nearest_kernels as kernels
 
@@ -359,6 +383,8 @@ def _crps_of_each_k(
     found = np.empty((len(ks), len(y)))
     for i, k in enumerate(ks):
         share = kernel_weights(distance[:, :k], kernel)
+        if weight is not None:
+            share *= weight[:, :k]
         share /= share.sum(axis=1, keepdims=True)
         kernels.weighted_crps(away, order, share, found[i])
     return found
@@ -372,21 +398,22 @@ def _chosen(
     folds: int,
     seed: int,
     together: Dependence | None,
+    weight: FloatArray | None,
 ) -> NeighbourSelection:
     """The grid's means, and the choice."""
     n = len(model)
-    crps = rows.mean(axis=2)
+    crps = np.average(rows, axis=2, weights=weight)
     s, g = np.unravel_index(int(np.argmin(crps)), crps.shape)
-    error = _errors(rows - rows[s, g], together)
+    error = _errors(rows - rows[s, g], together, weight)
     gained = model - rows[s, g]
     return NeighbourSelection(
         spaces=spaces,
         ks=ks,
         crps=crps,
         standard_error=error,
-        model_crps=float(model.mean()),
-        gain=float(gained.mean()),
-        gain_standard_error=float(_errors(gained, together)),
+        model_crps=float(np.average(model, weights=weight)),
+        gain=float(np.average(gained, weights=weight)),
+        gain_standard_error=float(_errors(gained, together, weight)),
         best_space=spaces[int(s)],
         best_k=int(ks[g]),
         n=n,
@@ -395,12 +422,17 @@ def _chosen(
     )
 
 
-def _errors(rows: FloatArray, together: Dependence | None) -> FloatArray:
+def _errors(rows: FloatArray, together: Dependence | None, weight: FloatArray | None) -> FloatArray:
     """Standard errors of means over the last axis, those of dependent rows by their totals."""
     n = rows.shape[-1]
-    if together is None or together.alone:
+    alone = together is None or together.alone
+    if alone and weight is None:
         return np.asarray(rows.std(axis=-1) / np.sqrt(n))
-    away = (rows - rows.mean(axis=-1, keepdims=True)).reshape(-1, n) / n
+    mean = np.average(rows, axis=-1, weights=weight)
+    share = 1.0 / n if weight is None else weight / weight.sum()
+    away = ((rows - np.expand_dims(mean, -1)) * share).reshape(-1, n)
+    if together is None or together.alone:
+        return np.asarray(np.sqrt(np.square(away).sum(axis=-1)).reshape(rows.shape[:-1]))
     square = np.square(together.totals(away)).sum(axis=-1).reshape(rows.shape[:-1])
     n_units = len(np.unique(together.unit))
     return np.asarray(np.sqrt(square * small_sample_factor(n_units, together.lags)))

@@ -31,6 +31,7 @@ from kdcal_core.regression.recalibrators import (
     check_outcomes,
     count_outside,
     drawn_inside,
+    given_weight,
     pit_values,
 )
 from kdcal_core.store import storable
@@ -97,6 +98,7 @@ def segments(score: FloatArray) -> FloatArray:
 def train_curves(
     features: FloatArray,
     target: FloatArray,
+    weight: FloatArray | None = None,
     *,
     width: int,
     max_epochs: int,
@@ -105,7 +107,7 @@ def train_curves(
     seed: int,
     report: Progress,
 ) -> tuple[QuantileCurves, int, float, float]:
-    """Train on 80% of the rows, and stop by the loss on the other 20%.
+    """Train on 80% of the rows, and stop by the loss on the other 20%, both weighted.
 
     Returns
     -------
@@ -118,6 +120,8 @@ def train_curves(
     n_held = max(1, len(target) // 5)
     held, kept = order[:n_held], order[n_held:]
     x, v = torch.from_numpy(features[kept]), torch.from_numpy(target[kept])
+    w = None if weight is None else torch.from_numpy(weight[kept] / weight[kept].mean())
+    of_held = None if weight is None else weight[held]
     sizes = [features.shape[1], width, width, 1 + len(CORNERS) + 1]
     parameters = _start(sizes, rng)
     optimiser = torch.optim.Adam(parameters, lr=learning_rate)
@@ -126,7 +130,7 @@ def train_curves(
     # One thread: a fixed order of sums gives the same numbers with any number of cores.
     torch.set_num_threads(1)
     try:
-        best = start = _held_loss(_frozen(parameters), features[held], target[held])
+        best = start = _held_loss(_frozen(parameters), features[held], target[held], of_held)
         found, best_epoch = _frozen(parameters), 0
         for epoch in range(1, max_epochs + 1):
             report((epoch - 1) / max_epochs, f"Quantile network: epoch {epoch:,}")
@@ -139,12 +143,13 @@ def train_curves(
                 slopes = torch.nn.functional.softplus(raw[:, 1:] + _UNIT)
                 residual = v[rows, None] - (raw[:, :1] + slopes @ pieces.T)
                 tau = torch.from_numpy(level)
-                loss = torch.maximum(tau * residual, (tau - 1) * residual).mean()
+                each = torch.maximum(tau * residual, (tau - 1) * residual)
+                loss = (each if w is None else each * w[rows, None]).mean()
                 optimiser.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
             now = _frozen(parameters)
-            reached = _held_loss(now, features[held], target[held])
+            reached = _held_loss(now, features[held], target[held], of_held)
             if reached < best:
                 found, best, best_epoch = now, reached, epoch
             elif epoch - best_epoch >= patience:
@@ -182,11 +187,13 @@ def _frozen(parameters: list[Any]) -> QuantileCurves:
     return QuantileCurves(tuple(zip(arrays[::2], arrays[1::2], strict=True)))
 
 
-def _held_loss(curves: QuantileCurves, features: FloatArray, target: FloatArray) -> float:
+def _held_loss(
+    curves: QuantileCurves, features: FloatArray, target: FloatArray, weight: FloatArray | None
+) -> float:
     """Mean check loss over evenly spaced levels, about half the CRPS on this scale."""
     residual = target[:, np.newaxis] - curves(features, ndtri(_CHECKED_LEVELS))
     loss = np.maximum(_CHECKED_LEVELS * residual, (_CHECKED_LEVELS - 1) * residual)
-    return float(loss.mean())
+    return float(loss.mean() if weight is None else np.average(loss.mean(axis=1), weights=weight))
 
 
 FEATURE_LEVELS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
@@ -278,9 +285,13 @@ class DensityRecalibration(StoredRecalibrator):
         y: Any,
         space: NDArray[Any] | None = None,
         *,
+        sample_weight: Any = None,
         progress: Progress | None = None,
     ) -> Self:
         """Train on n rows and their outcomes (n,); ``space`` is not used.
+
+        ``sample_weight``, (n,) or a RowDesign, weight the check loss. That a row of weight 2 counts
+        as two equal rows holds about, because split and batches are drawn.
 
         Raises
         ------
@@ -303,6 +314,7 @@ class DensityRecalibration(StoredRecalibrator):
         self.curves_, self.n_epochs_, self.loss_, self.model_loss_ = train_curves(
             self._features(shape),
             score,
+            given_weight(sample_weight, len(pit)),
             width=self.width,
             max_epochs=self.max_epochs,
             patience=self.patience,

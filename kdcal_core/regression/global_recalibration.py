@@ -24,6 +24,7 @@ from kdcal_core.regression.recalibrators import (
     PitRecalibrator,
     RecalibratorSpec,
     check_outcomes,
+    given_weight,
 )
 from kdcal_core.store import storable
 from kdcal_core.store.estimators import check_array, demand
@@ -66,8 +67,18 @@ class GlobalRecalibration(PitRecalibrator):
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
 
-    def fit(self, distribution: PredictiveDistribution, y: Any, space: Any = None) -> Self:
+    def fit(
+        self,
+        distribution: PredictiveDistribution,
+        y: Any,
+        space: Any = None,
+        *,
+        sample_weight: Any = None,
+    ) -> Self:
         """Store the PIT values of the calibration set; ``space`` is ignored.
+
+        ``sample_weight``, (n,) or a RowDesign, are positive row weights: a row of weight 2 counts
+        as two equal rows.
 
         Raises
         ------
@@ -76,8 +87,11 @@ class GlobalRecalibration(PitRecalibrator):
         """
         self._validate_params()
         y = check_outcomes(y, len(distribution))
+        weight = given_weight(sample_weight, len(y))
         _, pit = self._pit_of_fit(distribution, y)
-        self.pit_ = np.sort(pit)
+        order = np.argsort(pit, kind="stable")
+        self.pit_ = pit[order]
+        self._keep_weight(None if weight is None else weight[order])
         return self
 
     def predict(
@@ -86,11 +100,14 @@ class GlobalRecalibration(PitRecalibrator):
         """The recalibrated distributions of m new rows."""
         check_is_fitted(self, "pit_")
         base = self._base(distribution)
-        return Recalibrated(base, self.pit_[None, :], np.ones((1, len(self.pit_))))
+        weight = self._row_weight
+        shares = np.ones(len(self.pit_)) if weight is None else weight
+        return Recalibrated(base, self.pit_[None, :], shares[None, :])
 
     def check_state(self) -> None:
         super().check_state()
         demand(len(check_array(self, "pit_", (None,), low=0.0, high=1.0)) > 0, "pit_")
+        self._check_weight(len(self.pit_))
 
 
 BETWEEN = 8
@@ -156,9 +173,17 @@ class IsotonicRecalibration(PitRecalibrator):
         self.seed = seed
 
     def fit(
-        self, distribution: PredictiveDistribution, y: Any, space: NDArray[Any] | None = None
+        self,
+        distribution: PredictiveDistribution,
+        y: Any,
+        space: NDArray[Any] | None = None,
+        *,
+        sample_weight: Any = None,
     ) -> Self:
         """Fit R to n rows and their outcomes (n,); ``space`` is not used.
+
+        ``sample_weight``, (n,) or a RowDesign, are positive row weights: a row of weight 2 counts
+        as two equal rows.
 
         Raises
         ------
@@ -168,7 +193,9 @@ class IsotonicRecalibration(PitRecalibrator):
         self._validate_params()
         y = check_outcomes(y, len(distribution))
         _, pit = self._pit_of_fit(distribution, y)
-        self.knots_, self.values_ = _corners(pit, len(pit) + (self.ends == "open"))
+        weight = given_weight(sample_weight, len(y))
+        weight = np.ones(len(y)) if weight is None else weight
+        self.knots_, self.values_ = _corners(pit, weight, float(self.ends == "open"))
         if self.smoothing == "auto":
             self.knots_, self.values_ = _smooth(self.knots_, self.values_)
         return self
@@ -185,10 +212,14 @@ class IsotonicRecalibration(PitRecalibrator):
         check_map(check_array(self, "knots_", (None,)), check_array(self, "values_", (None,)))
 
 
-def _corners(pit: FloatArray, denominator: int) -> tuple[FloatArray, FloatArray]:
-    """Corners of the ECDF inside (0, 1), with (0, 0) and (1, 1) added."""
-    knots, counts = np.unique(pit, return_counts=True)
-    values = np.cumsum(counts) / denominator
+def _corners(pit: FloatArray, weight: FloatArray, more: float) -> tuple[FloatArray, FloatArray]:
+    """Corners of the ECDF inside (0, 1), with (0, 0) and (1, 1) added.
+
+    ``more`` is what the denominator has beside the sum of all weights.
+    """
+    knots, place = np.unique(pit, return_inverse=True)
+    below = np.cumsum(np.bincount(place, weights=weight))
+    values = below / (below[-1] + more)
     inside = (knots > 0.0) & (knots < 1.0)
     return (
         np.concatenate([[0.0], knots[inside], [1.0]]),

@@ -40,6 +40,7 @@ from kdcal_core.regression.recalibrators import (
     RecalibratorSpec,
     check_outcomes,
     check_space,
+    given_weight,
 )
 from kdcal_core.store import storable
 
@@ -150,7 +151,14 @@ class LocalRecalibration(NeighbourRecalibration):
         self.smoothing = smoothing
         self.seed = seed
 
-    def fit(self, distribution: PredictiveDistribution, y: Any, space: Any = None) -> Self:
+    def fit(
+        self,
+        distribution: PredictiveDistribution,
+        y: Any,
+        space: Any = None,
+        *,
+        sample_weight: Any = None,
+    ) -> Self:
         """Store the PIT values and the space of the calibration set.
 
         Parameters
@@ -160,6 +168,11 @@ class LocalRecalibration(NeighbourRecalibration):
             Outcomes.
         space : (n, d) or (n,) array
             Space in which neighbours are searched: inputs, or a hidden layer of the model.
+        sample_weight : (n,) array or RowDesign, optional
+            Positive row weights, by which the kernel's are multiplied. The number of neighbours
+            counts rows, whatever their weights, and so do the space's standard deviations and the
+            bandwidth of the smoothing. A row of weight 2 therefore counts as two equal rows exactly
+            with a radius in the space as it is and no smoothing, and else about.
 
         Raises
         ------
@@ -167,6 +180,7 @@ class LocalRecalibration(NeighbourRecalibration):
             If outcomes or space do not match the rows or are not finite; row and column are named.
         """
         y, space = self._checked(distribution, y, space)
+        self._keep_weight(given_weight(sample_weight, len(y)))
         _, self.pit_ = self._pit_of_fit(distribution, y)
         self.search_ = ScaledSearch.of(
             space, standardise=self.standardise, kind=self.search, epsilon=float(self.epsilon)
@@ -227,12 +241,16 @@ class LocalRecalibration(NeighbourRecalibration):
             found, weights = self._neighbours(space[rows], None)
         others = np.where(found.index == rows[:, np.newaxis], 0.0, weights)
         some = others.max(axis=1) > 0
-        rows = rows[some]
+        rows, weight = rows[some], self._row_weight
         if len(rows) < FEWEST_TRIED:
             return self._bandwidth()
         base = self._base(distribution[rows])
         sampled = self._sampled(base, found.index[some], others[some])
-        return self._bandwidth(len(rows), lambda one: smoothed(sampled, one).crps(y[rows]))
+        return self._bandwidth(
+            len(rows),
+            lambda one: smoothed(sampled, one).crps(y[rows]),
+            weight=None if weight is None else weight[rows],
+        )
 
     def _sampled(
         self, base: PredictiveDistribution, index: IntArray, weights: FloatArray
@@ -255,7 +273,8 @@ class LocalRecalibration(NeighbourRecalibration):
         if self.radius is None:
             self.n_fallback_ = 0
             found = self.search_.query(points, self.k_, progress)
-            return found, kernel_weights(found.distance, self.kernel)
+            weights = kernel_weights(found.distance, self.kernel)
+            return found, self._times_weight(weights, found.index)
         inside = self.search_.count_within(points, self.radius)
         fewest = min(FEWEST, len(self.pit_))
         most = max(int(inside.max()), fewest)
@@ -280,7 +299,7 @@ class LocalRecalibration(NeighbourRecalibration):
                 InputWarning,
                 stacklevel=3,
             )
-        return found, weights
+        return found, self._times_weight(weights, found.index)
 
 
 class NeighbourRegression(BaseEstimator):
@@ -319,9 +338,16 @@ class NeighbourRegression(BaseEstimator):
         self.kernel = kernel
 
     def fit(
-        self, distribution: PredictiveDistribution | None, y: Any, space: NDArray[Any] | None = None
+        self,
+        distribution: PredictiveDistribution | None,
+        y: Any,
+        space: NDArray[Any] | None = None,
+        *,
+        sample_weight: Any = None,
     ) -> Self:
         """Store the outcomes (n,) and the space (n, d); the distribution is not used.
+
+        ``sample_weight`` (n,) multiplies the kernel's weights.
 
         Raises
         ------
@@ -331,6 +357,7 @@ class NeighbourRegression(BaseEstimator):
         self._validate_params()
         self._y = check_outcomes(y, len(np.asarray(y)))
         checked = check_space(space, len(self._y))
+        self._weight = given_weight(sample_weight, len(self._y))
         self._search = ScaledSearch.of(checked)
         self.k_ = min(self.k, len(self._y))
         return self
@@ -347,7 +374,10 @@ class NeighbourRegression(BaseEstimator):
             )
         new = check_space(space, len(np.asarray(space)), self._search.n_columns)
         found = self._search.query(new, self.k_)
-        return Weighted(self._y[found.index], kernel_weights(found.distance, self.kernel))
+        weights = kernel_weights(found.distance, self.kernel)
+        if self._weight is not None:
+            weights *= self._weight[found.index]
+        return Weighted(self._y[found.index], weights)
 
 
 RecalibratorSpec(

@@ -32,6 +32,8 @@ from kdcal_core.regression.recalibrators import (
     check_inner,
     check_outcomes,
     check_space,
+    fit_together,
+    given_weight,
 )
 from kdcal_core.statistics import Dependence
 from kdcal_core.store import storable
@@ -469,10 +471,12 @@ class WhereNeeded(StoredRecalibrator):
         space: NDArray[Any] | None = None,
         *,
         dependence: Dependence | None = None,
+        sample_weight: Any = None,
     ) -> Self:
         """Test the neighbourhoods of n rows, and fit the recalibrator on all of them.
 
-        ``dependence`` is that of the rows, which the test takes into account.
+        ``dependence`` is that of the rows, which the test takes into account. ``sample_weight``,
+        (n,) or a RowDesign, are for the recalibrator; the test counts every row once.
 
         Raises
         ------
@@ -491,7 +495,13 @@ class WhereNeeded(StoredRecalibrator):
             seed=self.seed,
             dependence=dependence,
         )
-        self.recalibrator_: Recalibrator = clone(self.recalibrator).fit(distribution, y, space)
+        self.recalibrator_: Recalibrator = fit_together(
+            clone(self.recalibrator),
+            distribution,
+            y,
+            space,
+            weight=given_weight(sample_weight, len(distribution)),
+        )
         return self
 
     def predict(

@@ -57,22 +57,30 @@ def smoothed(sampled: Recalibrated, bandwidth: float) -> PredictiveDistribution:
     return SmoothedRecalibrated.of(sampled, bandwidth) if bandwidth else sampled
 
 
-def first_close(crps: FloatArray) -> int:
+def first_close(crps: FloatArray, weight: FloatArray | None = None) -> int:
     """The first of m candidates whose mean CRPS is within a standard error of the smallest.
 
     Parameters
     ----------
     crps : (m, n) array
         CRPS of every row by each candidate.
+    weight : (n,) array, optional
+        Row weights.
 
     Examples
     --------
     >>> first_close(np.array([[2.0, 1.0], [1.0, 1.9], [1.0, 1.8]]))
     0
     """
-    worse = crps - crps[np.argmin(crps.mean(axis=1))]
-    close = worse.mean(axis=1) <= worse.std(axis=1) / math.sqrt(crps.shape[1])
-    return int(np.argmax(close))
+    if weight is None:
+        worse = crps - crps[np.argmin(crps.mean(axis=1))]
+        close = worse.mean(axis=1) <= worse.std(axis=1) / math.sqrt(crps.shape[1])
+        return int(np.argmax(close))
+    share = weight / weight.sum()
+    worse = crps - crps[np.argmin(crps @ share)]
+    mean = worse @ share
+    error = np.sqrt(np.square((worse - mean[:, np.newaxis]) * share).sum(axis=1))
+    return int(np.argmax(mean <= error))
 
 
 class NeighbourRecalibration(PitRecalibrator):
@@ -119,6 +127,7 @@ class NeighbourRecalibration(PitRecalibrator):
         crps: Callable[[float], FloatArray] | None = None,
         *,
         of_few: float = BANDWIDTHS[0],
+        weight: FloatArray | None = None,
     ) -> float:
         """The widest bandwidth within a standard error of the smallest CRPS.
 
@@ -130,17 +139,20 @@ class NeighbourRecalibration(PitRecalibrator):
             The CRPS of each of these rows with a bandwidth.
         of_few : float
             The bandwidth where there are too few rows to choose it.
+        weight : (n,) array, optional
+            Weights of these rows.
         """
         if self.smoothing != "auto":
             return {"kernel": 1.0, "none": 0.0}[self.smoothing]
         if crps is None or rows < FEWEST_TRIED:
             return of_few
-        return BANDWIDTHS[first_close(np.stack([crps(one) for one in BANDWIDTHS]))]
+        return BANDWIDTHS[first_close(np.stack([crps(one) for one in BANDWIDTHS]), weight)]
 
     def check_state(self) -> None:
         super().check_state()
         demand(isinstance(self.search_, ScaledSearch), "search_")
         self.search_.check_state("search_")
         check_array(self, "pit_", (len(self.search_),), low=0.0, high=1.0)
+        self._check_weight(len(self.search_))
         check_count(self, "k_", 1, len(self.search_))
         check_number(self, "bandwidth_", 0.0, 100.0)

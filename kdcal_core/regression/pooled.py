@@ -29,6 +29,7 @@ from kdcal_core.regression.recalibrators import (
     RecalibratorSpec,
     check_number,
     check_space,
+    given_weight,
 )
 from kdcal_core.store import storable
 from kdcal_core.store.estimators import check_array, demand
@@ -114,7 +115,14 @@ class PooledRecalibration(NeighbourRecalibration):
         self.similar = similar
         self.seed = seed
 
-    def fit(self, distribution: PredictiveDistribution, y: Any, space: Any = None) -> Self:
+    def fit(
+        self,
+        distribution: PredictiveDistribution,
+        y: Any,
+        space: Any = None,
+        *,
+        sample_weight: Any = None,
+    ) -> Self:
         """Store PIT values, space and predictions of n rows; choose share and bandwidth.
 
         Parameters
@@ -124,6 +132,9 @@ class PooledRecalibration(NeighbourRecalibration):
             Outcomes.
         space : (n, d) or (n,) array
             Space in which neighbours are searched.
+        sample_weight : (n,) array or RowDesign, optional
+            Positive row weights, by which the kernel's are multiplied. The number of neighbours
+            counts rows, whatever their weights.
 
         Raises
         ------
@@ -131,6 +142,7 @@ class PooledRecalibration(NeighbourRecalibration):
             If outcomes or space do not match the rows or are not finite.
         """
         y, space = self._checked(distribution, y, space)
+        self._keep_weight(given_weight(sample_weight, len(y)))
         base, pit = self._pit_of_fit(distribution, y)
         self.pit_ = np.clip(pit, PIT_EDGE, 1 - PIT_EDGE)
         self.search_ = ScaledSearch.of(space)
@@ -143,6 +155,8 @@ class PooledRecalibration(NeighbourRecalibration):
         self.residuals_ = (ndtri(self.pit_) - mean) / spread
         rows = at_most(n, TRIED_ROWS, [self.seed, 3])
         groups = self._groups(distribution[rows], space[rows], rows)
+        weight = self._row_weight
+        of_rows = None if weight is None else weight[rows]
 
         def crps(similar: float, bandwidth: float) -> FloatArray:
             return _pooled(base[rows], groups, similar, bandwidth).crps(y[rows])
@@ -151,9 +165,10 @@ class PooledRecalibration(NeighbourRecalibration):
         if self.similar == "auto" and len(rows) >= FEWEST_TRIED:
             first = self._bandwidth(of_few=_OF_FEW)
             shares = SHARES[::-1]
-            self.similar_ = shares[first_close(np.stack([crps(one, first) for one in shares]))]
+            tried = np.stack([crps(one, first) for one in shares])
+            self.similar_ = shares[first_close(tried, of_rows)]
         self.bandwidth_ = self._bandwidth(
-            len(rows), lambda one: crps(self.similar_, one), of_few=_OF_FEW
+            len(rows), lambda one: crps(self.similar_, one), of_few=_OF_FEW, weight=of_rows
         )
         return self
 
@@ -212,7 +227,7 @@ class PooledRecalibration(NeighbourRecalibration):
     ) -> tuple[IntArray, FloatArray]:
         """The k nearest rows (m, k), without the points' own, and weights that sum to 1."""
         found = search.query(points, k) if own is None else search.others(points, k, own)
-        weights = kernel_weights(found.distance, self.kernel)
+        weights = self._times_weight(kernel_weights(found.distance, self.kernel), found.index)
         return found.index, weights / weights.sum(axis=1, keepdims=True)
 
 

@@ -19,7 +19,12 @@ from threadpoolctl import threadpool_limits
 from kdcal_core.blocks import on_all_cores
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.distributions import PredictiveDistribution, Quantiles, moments
-from kdcal_core.regression.recalibrators import RecalibratorSpec, check_outcomes, check_space
+from kdcal_core.regression.recalibrators import (
+    RecalibratorSpec,
+    check_outcomes,
+    check_space,
+    given_weight,
+)
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -62,9 +67,17 @@ class QuantileBoosting(BaseEstimator):
         self.seed = seed
 
     def fit(
-        self, distribution: PredictiveDistribution, y: Any, space: NDArray[Any] | None = None
+        self,
+        distribution: PredictiveDistribution,
+        y: Any,
+        space: NDArray[Any] | None = None,
+        *,
+        sample_weight: Any = None,
     ) -> Self:
         """Grow the trees on n rows, their outcomes (n,) and their columns (n, d).
+
+        ``sample_weight`` (n,) are positive row weights. scikit-learn takes the quantile of weighted
+        rows in another way than that of rows, so weights of one do not give the same trees.
 
         Raises
         ------
@@ -78,6 +91,7 @@ class QuantileBoosting(BaseEstimator):
         columns = check_space(space, len(distribution))
         self._n_columns = columns.shape[1]
         X = np.hstack([columns, moments(distribution)])
+        weight = given_weight(sample_weight, len(y))
 
         def grown(level: float) -> HistGradientBoostingRegressor:
             with threadpool_limits(1, "openmp"):  # threads of one fit wait actively for each other
@@ -88,7 +102,7 @@ class QuantileBoosting(BaseEstimator):
                     learning_rate=0.25,
                     early_stopping=False,
                     random_state=self.seed,
-                ).fit(X, y)
+                ).fit(X, y, sample_weight=weight)
 
         self.models_ = tuple(on_all_cores(grown, LEVELS, note=lambda at: f"Quantile {LEVELS[at]}"))
         return self

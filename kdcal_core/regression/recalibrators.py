@@ -15,20 +15,23 @@ from typing import Any, ClassVar, Literal, Protocol, Self, get_args, runtime_che
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import has_fit_parameter
 
+from kdcal_core.data.array_checks import check_weight
 from kdcal_core.data.frames import as_pandas
-from kdcal_core.data.schema import FloatArray
+from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.distributions import Normal, PredictiveDistribution, randomised_pit
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.offers import offer
-from kdcal_core.statistics import Dependence
-from kdcal_core.store.estimators import demand
+from kdcal_core.statistics import Dependence, RowDesign
+from kdcal_core.store.estimators import check_array, demand
 
 Kind = Literal["recommended", "local", "global", "forecast", "comparison"]
 
 PIT_EDGE = 2.0**-53
 """Least distance of PIT values from 0 and 1, where a quantile may be infinite."""
 MANY_OUTSIDE = 0.01
+LEAST_WEIGHT = 1e-60
 
 
 @runtime_checkable
@@ -43,7 +46,11 @@ class Recalibrator(Protocol):
     def fit(
         self, distribution: PredictiveDistribution, y: Any, space: NDArray[Any] | None = None
     ) -> Self:
-        """Fit to n rows: their predictive distributions, outcomes (n,) and space (n, d)."""
+        """Fit to n rows: their predictive distributions, outcomes (n,) and space (n, d).
+
+        Those of kdcal take row weights too (`fit_together`): ``sample_weight``, (n,) or a
+        RowDesign, a keyword.
+        """
         ...
 
     def predict(
@@ -59,16 +66,34 @@ def fit_together(
     y: Any,
     space: NDArray[Any] | None = None,
     dependence: Dependence | None = None,
+    weight: FloatArray | None = None,
 ) -> Recalibrator:
-    """Fit a recalibrator, and say how the rows depend on one another if it takes that.
+    """Fit a recalibrator with the rows' weights, and with their dependence if it takes that.
 
-    Most fits do not: the dependence of rows changes how sure a fit is, and not what it estimates.
+    Most fits do not take the latter: the dependence of rows changes how sure a fit is, and not what
+    it estimates.
     """
+    given: dict[str, Any] = {}
     if dependence is not None and getattr(recalibrator, "groups_rows", False):
-        grouping: Any = recalibrator
-        fitted: Recalibrator = grouping.fit(distribution, y, space, dependence=dependence)
-        return fitted
-    return recalibrator.fit(distribution, y, space)
+        given["dependence"] = dependence
+    if weight is not None and has_fit_parameter(recalibrator, "sample_weight"):
+        given["sample_weight"] = weight
+    fitting: Any = recalibrator
+    fitted: Recalibrator = fitting.fit(distribution, y, space, **given)
+    return fitted
+
+
+def given_weight(sample_weight: Any, n_rows: int) -> FloatArray | None:
+    """Checked weights (n,) of a ``sample_weight``; None where every row counts once.
+
+    Raises
+    ------
+    InputError
+        As of :func:`kdcal_core.data.check_weight`.
+    """
+    if isinstance(sample_weight, RowDesign):
+        sample_weight = sample_weight.weight
+    return None if sample_weight is None else check_weight(sample_weight, n_rows)
 
 
 @dataclass(frozen=True)
@@ -389,9 +414,31 @@ class PitRecalibrator(StoredRecalibrator):
         its PIT value would be 0 or 1.
     n_outside_ : int
         Calibration rows whose outcome lies outside their distribution: PIT within 1e-16 of 0 or 1.
+    weight_ : (n,) array
+        Weights of the calibration rows, where they have some, in the order of ``pit_``.
     """
 
     seed: int
+    weight_: FloatArray
+
+    @property
+    def _row_weight(self) -> FloatArray | None:
+        """The rows' weights; None where every row counts once."""
+        return getattr(self, "weight_", None)
+
+    def _keep_weight(self, weight: FloatArray | None) -> None:
+        self.__dict__.pop("weight_", None)  # of an earlier fit
+        if weight is not None:  # files of rows without weights are as before
+            self.weight_ = weight
+
+    def _times_weight(self, share: FloatArray, index: IntArray) -> FloatArray:
+        """Kernel weights of calibration rows (m, k), times the rows' own."""
+        weight = self._row_weight
+        return share if weight is None else share * weight[index]
+
+    def _check_weight(self, n_rows: int) -> None:
+        if self._row_weight is not None:
+            check_array(self, "weight_", (n_rows,), low=LEAST_WEIGHT, high=1.0 / LEAST_WEIGHT)
 
     def _pit_of_fit(
         self, distribution: PredictiveDistribution, y: FloatArray

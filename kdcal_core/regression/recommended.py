@@ -41,6 +41,7 @@ from kdcal_core.regression.recalibrators import (
     check_outcomes,
     check_space,
     fit_together,
+    given_weight,
 )
 from kdcal_core.statistics import Dependence
 from kdcal_core.store import storable
@@ -70,9 +71,14 @@ class ModelAsItIs(StoredRecalibrator):
     """
 
     def fit(
-        self, distribution: PredictiveDistribution, y: Any, space: NDArray[Any] | None = None
+        self,
+        distribution: PredictiveDistribution,
+        y: Any,
+        space: NDArray[Any] | None = None,
+        *,
+        sample_weight: Any = None,
     ) -> Self:
-        """Fit nothing to n rows and their outcomes (n,)."""
+        """Fit nothing to n rows, their outcomes (n,) and their weights."""
         return self
 
     def predict(
@@ -172,6 +178,7 @@ class RecommendedRecalibration(StoredRecalibrator):
         space: Any = None,
         *,
         dependence: Dependence | None = None,
+        sample_weight: Any = None,
         progress: Progress | None = None,
     ) -> Self:
         """Judge the candidates on n rows, and fit the chosen one on all of them.
@@ -186,6 +193,8 @@ class RecommendedRecalibration(StoredRecalibrator):
         dependence : Dependence, optional
             Of the rows: dependent ones are in one fold, and errors are those of clusters or of
             stretches of times.
+        sample_weight : (n,) array or RowDesign, optional
+            Positive row weights, of the fits and of the means of CRPS.
         progress : callable, optional
             Called with the share done and a sentence; may raise to cancel.
 
@@ -197,6 +206,7 @@ class RecommendedRecalibration(StoredRecalibrator):
         self._validate_params()
         y = check_outcomes(y, len(distribution))
         space = check_space(space, len(distribution))
+        weight = given_weight(sample_weight, len(y))
         self.candidates_: tuple[str, ...] = ()
         rows = at_most(len(y), _MOST_ROWS, [self.seed, 5])
         if len(rows) < _FEWEST_ROWS:
@@ -209,12 +219,13 @@ class RecommendedRecalibration(StoredRecalibrator):
         else:
             report = part_of(progress, 0.0, 0.9)
             together = None if dependence is None else dependence.only(rows)
-            self._choose(distribution[rows], y[rows], space[rows], together, report)
+            of_rows = None if weight is None else weight[rows]
+            self._choose(distribution[rows], y[rows], space[rows], together, of_rows, report)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InputWarning)
             chosen = self._make(self.chosen_)
             self.recalibrator_: Recalibrator = fit_together(
-                chosen, distribution, y, space, dependence
+                chosen, distribution, y, space, dependence, weight
             )
         return self
 
@@ -249,10 +260,11 @@ class RecommendedRecalibration(StoredRecalibrator):
         y: FloatArray,
         space: FloatArray,
         together: Dependence | None,
+        weight: FloatArray | None,
         report: Progress,
     ) -> None:
         n = len(y)
-        self.k_ = self._neighbours(distribution, y, space, together)
+        self.k_ = self._neighbours(distribution, y, space, together, weight)
         found: dict[str, FloatArray] = {AS_IT_IS: distribution.crps(y)}
         others = CANDIDATES[1:]
         for at, key in enumerate(others):
@@ -264,10 +276,12 @@ class RecommendedRecalibration(StoredRecalibrator):
                 folds=int(self.folds),
                 seed=int(self.seed),
                 dependence=together,
+                sample_weight=weight,
                 progress=part_of(report, at / len(others), (at + 1) / len(others)),
             )
             found[key] = cross.crps(y)
-        choice = simplest_repair(found, np.ones(n), float(self.tolerance), together)
+        of_means = np.ones(n) if weight is None else weight
+        choice = simplest_repair(found, of_means, float(self.tolerance), together)
         self.candidates_ = tuple(found)
         self.n_judged_, self.losses_, self.errors_ = n, choice.losses, choice.errors
         self.chosen_ = self.candidates_[choice.at]
@@ -279,6 +293,7 @@ class RecommendedRecalibration(StoredRecalibrator):
         y: FloatArray,
         space: FloatArray,
         together: Dependence | None,
+        weight: FloatArray | None,
     ) -> int:
         if self.k != "auto":
             return min(int(self.k), len(y))
@@ -291,6 +306,7 @@ class RecommendedRecalibration(StoredRecalibrator):
             folds=int(self.folds),
             seed=int(self.seed),
             dependence=together,
+            sample_weight=weight,
         )
         return found.best_k
 

@@ -34,6 +34,11 @@ from kdcal_core.tasks.decorators import Sets, require_regression, review_task
 from kdcal_core.tasks.spaces import SPACE_READS, principal_axes, read_space, space_names
 from kdcal_core.text import formatted
 
+WEIGHTED = (
+    "Fits and measures use the rows' weights. Numbers of neighbours, and the test of where local "
+    "recalibration is needed, count every row once."
+)
+"""The note where rows have weights."""
 _FEW_NEIGHBOURS = 100  # with fewer, 99% intervals covered 97% on real tables
 
 
@@ -220,7 +225,7 @@ def _settled(review: Review, settings: RecalibrationSettings) -> RecalibrationSe
     default=_likeliest,
     ranges={"k": (1.0, 1e7), "folds": (2.0, 50.0), "seed": (0.0, 2.0**31)},
     settle=_settled,
-    edition=lambda: " ".join(("recommended by one standard error", *MEASURES)),
+    edition=lambda: " ".join(("recommended by one standard error", "weighted fits", *MEASURES)),
 )
 def recalibrate(sets: Sets, settings: RecalibrationSettings) -> RecalibrationRun:
     """Recalibrate a review: fit and judge every method.
@@ -278,7 +283,7 @@ def recalibrate(sets: Sets, settings: RecalibrationSettings) -> RecalibrationRun
     )
     notes = [f"{RECALIBRATORS[key].title} was left out. {why}" for key, why in found.failed.items()]
     if fit.weight is not None:
-        notes.append("The measures use the rows' weights; the fits count every row once.")
+        notes.append(WEIGHTED)
     if chosen.radius is None and chosen.k < _FEW_NEIGHBOURS and "local" in chosen.methods:
         notes.append(
             f"With {chosen.k:,} neighbours the outermost intervals tend to be too narrow: for "

@@ -38,6 +38,7 @@ from kdcal_core.review import Review, ReviewReader
 from kdcal_core.tasks.decorators import Sets, require_regression, review_task
 from kdcal_core.tasks.pit_measures import LEVELS
 from kdcal_core.tasks.recalibrated_measures import PitValues
+from kdcal_core.tasks.recalibration import WEIGHTED
 from kdcal_core.tasks.spaces import SPACE_READS, read_space, space_names, space_of_inputs
 
 REPAIR_FILE = "recalibrator.kdcal"
@@ -159,7 +160,7 @@ def fit_and_judge_repair(
         warnings.simplefilter("always", InputWarning)
         own = {key: value for key, value in given.items() if key in spec.settings}
         recalibrator = fit_together(
-            spec.make(**own), fit.distribution, fit.y, space.calibration, fit.grouping
+            spec.make(**own), fit.distribution, fit.y, space.calibration, fit.grouping, fit.weight
         )
     assert isinstance(recalibrator, StoredRecalibrator)
     seconds = time.perf_counter() - start
@@ -175,7 +176,7 @@ def fit_and_judge_repair(
     reason = getattr(recalibrator, "reason_", None)
     notes = dict.fromkeys([*([reason] if reason else []), *warned])
     if fit.weight is not None:
-        notes["The measures use the rows' weights; the fit counts every row once."] = None
+        notes[WEIGHTED] = None
     card = _card(review, settings, recalibrator, encoding, found.methods, list(notes))
     return FittedRepair(
         recalibrator=recalibrator,
@@ -374,7 +375,7 @@ def _names(review: Review) -> dict[str, Any]:
     ranges={"k": (2.0, 1e7), "folds": (2.0, 20.0), "seed": (0.0, 2.0**31)},
     settle=settled,
     covers=_names,
-    edition=lambda: " ".join(MEASURES),
+    edition=lambda: " ".join(("weighted fits", *MEASURES)),
 )
 def export_repair(sets: Sets, settings: RepairSettings) -> RepairRun:
     """Fit a recalibrator, judge it, and write its file.
