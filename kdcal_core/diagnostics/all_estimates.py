@@ -35,6 +35,7 @@ from kdcal_core.diagnostics.smooth_error import (
     confidence_smooth_calibration_error,
     smooth_calibration_error,
 )
+from kdcal_core.diagnostics.spiegelhalter import brier_gap
 from kdcal_core.diagnostics.targets import Kind, Target, confidence_target, targets
 
 
@@ -143,8 +144,9 @@ def question_estimates(
 ) -> tuple[Estimate, ...]:  # fmt: skip
     """What checks judge of a set beside :func:`all_estimates`, for one question.
 
-    The line in the log odds and the range of what is stated, the gains over trivial rules, the
-    differences from another set, and stated minus observed of every class.
+    The line in the log odds, the Brier score beside its expectation
+    (Spiegelhalter's test), the range of what is stated, the gains over
+    trivial rules, the differences from another set, and stated minus observed of every class.
 
     Parameters
     ----------
@@ -160,13 +162,17 @@ def question_estimates(
     >>> import numpy as np
     >>> proba = np.array([[0.9, 0.1], [0.3, 0.7]])
     >>> scored = ScoredSet(proba, np.array([0, 1]), ("no", "yes"), "digest", "evaluation")
-    >>> [one.label for one in question_estimates(scored, event=1)][:4]
-    ['Probability minus rate', 'ECE', 'Calibration intercept', 'Calibration slope']
+    >>> [one.label for one in question_estimates(scored, event=1)][2:5]
+    ['Calibration intercept', 'Calibration slope', 'Brier minus expected']
     """
     kind: Kind = "confidence" if event is None else "class"
     (target,) = targets(scored.proba, scored.y, scored.design, kind, event)
     what = "the confidence" if event is None else "the event's probability"
-    line = (target_intercept(target, level), target_slope(target, level))
+    line = (
+        target_intercept(target, level),
+        target_slope(target, level),
+        brier_gap(target, level),
+    )
     named = [replace(one, name=f"{one.name}, of {what}") for one in line]
     stated = score_range(target.score, level=level)
     own = (

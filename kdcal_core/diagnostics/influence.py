@@ -268,6 +268,7 @@ def question_influences(
     return (
         *own,
         *line_influence(target),
+        brier_gap_influence(target),
         None,  # a range, between two quantiles
         certain_influence(rows),
         certain_and_wrong_influence(rows),
@@ -277,6 +278,11 @@ def question_influences(
         *class_gap_influences(rows, "top-label"),
         *(() if event is not None else class_gap_influences(rows, "class")),
     )
+
+
+def brier_gap_influence(target: Target) -> FloatArray:
+    """Of the Brier score minus its expectation."""
+    return np.asarray((target.hit - target.score) * (1.0 - 2.0 * target.score))
 
 
 def certain_influence(rows: ScoredSet) -> FloatArray:

@@ -212,7 +212,7 @@ class Estimates:
 @review_task(
     "Reliability: measuring everything, with intervals",
     reads=the_set_and_its_scale,
-    edition=lambda: " ".join(("those of checks, noise of the split", *MEASURES)),
+    edition=lambda: " ".join(("those of checks, Brier minus expected", *MEASURES)),
 )
 def set_estimates(sets: Sets, *, which: Which, event: int | None = None) -> Estimates:
     """All estimates of the set, also those that checks judge, of the confidence or of an event.

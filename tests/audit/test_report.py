@@ -297,6 +297,14 @@ def test_the_first_page_names_each_kind_of_fault_once(content: AuditContent) -> 
     ]
 
 
+def test_spiegelhalter_s_test_stands_beside_intercept_and_slope(content: AuditContent) -> None:
+    labels = [one.label for one in content.estimates]
+    at = labels.index("Brier minus expected")
+    assert labels[at - 2 : at] == ["Calibration intercept", "Calibration slope"]
+    (row,) = sections.estimate_rows([content.estimates[at]])
+    assert re.search(r"Spiegelhalter's z .*, p value ", row.how)
+
+
 def test_the_counts_of_checks_add_up(content: AuditContent) -> None:
     def said(*verdicts: Verdict | None) -> str:
         results = tuple(CheckResult("KC001", one, Limit(high=0.05)) for one in verdicts)

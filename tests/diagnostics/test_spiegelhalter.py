@@ -5,9 +5,15 @@ import pytest
 from scipy.special import expit
 from scipy.stats import norm
 
-from kdcal_core.diagnostics import spiegelhalter_test
+from kdcal_core.data import ScoredSet
+from kdcal_core.diagnostics import estimate_text, question_estimates, spiegelhalter_test
+from kdcal_core.diagnostics.influence import question_influences
+from kdcal_core.diagnostics.spiegelhalter import brier_gap
+from kdcal_core.diagnostics.summaries import summarise, summary_question_estimates
+from kdcal_core.diagnostics.targets import confidence_target
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import Dependence, RowDesign
+from kdcal_core.text import p_text
 
 
 def two(p):
@@ -74,3 +80,46 @@ def test_what_says_nothing_has_no_z_and_what_is_missing_is_named():
         spiegelhalter_test(two(np.array([0.2, 0.7])), [0, 1], kind="class")
     with pytest.raises(InputError, match="No row is predicted"):
         spiegelhalter_test(two(np.array([0.7, 0.7])), [0, 1], kind="top-label", label=0)
+
+
+def test_it_stands_beside_intercept_and_slope_with_its_p_value():
+    odds, y, _ = drawn(800, 3)
+    proba = two(expit(1.6 * odds))
+    rows = ScoredSet(proba, y, ("no", "yes"), "digest", "evaluation")
+    for event in (None, 1):
+        what = "the confidence" if event is None else "the event's probability"
+        found = question_estimates(rows, event=event)
+        names = [one.name for one in found]
+        at = names.index(f"Brier score minus its expectation, of {what}")
+        assert found[at - 1].label == "Calibration slope"
+        p = proba.max(axis=1) if event is None else proba[:, 1]
+        hit = proba.argmax(axis=1) == y if event is None else y
+        test = spiegelhalter_test(proba, y, kind="confidence" if event is None else "class",
+                                  label=event)  # fmt: skip
+        one = found[at]
+        assert one.value == pytest.approx(np.mean((hit - p) ** 2 - p * (1 - p)))
+        assert one.value / (one.high - one.value) * norm.ppf(0.975) == pytest.approx(test.z)
+        assert one.interval.endswith(f"p value {p_text(test.p_value)}")
+        summed = summary_question_estimates(summarise(proba, y, ("no", "yes")), event)
+        (merged,) = (each for each in summed if each.name == one.name)
+        assert merged.value == pytest.approx(one.value, abs=1e-4)
+        pull = question_influences(rows, event=event)[at]
+        assert pull is not None
+        assert pull.mean() == pytest.approx(one.value)
+
+
+@pytest.mark.parametrize("clusters", [False, True])
+def test_the_interval_excludes_0_where_the_test_refuses(clusters):
+    for seed in range(40):
+        odds, y, _ = drawn(200, seed)
+        proba = two(expit(1.2 * odds))
+        together = Dependence.of("cluster", np.arange(200) // 4) if clusters else None
+        rows = ScoredSet(proba, y, ("no", "yes"), "", "evaluation", dependence=together)
+        (one,) = (each for each in question_estimates(rows) if each.label == "Brier minus expected")
+        refused = spiegelhalter_test(proba, y, sample_weight=rows.design).p_value < 0.05
+        assert (not one.low <= 0.0 <= one.high) == refused
+
+
+def test_the_estimate_says_why_there_is_no_value():
+    one = brier_gap(confidence_target([0.0, 0.5, 1.0], [0, 1, 1]), 0.95)
+    assert estimate_text(one).startswith("not defined, because")

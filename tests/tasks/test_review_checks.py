@@ -215,6 +215,8 @@ def test_reliability_shows_every_estimate_of_the_checks_that_link_to_it(
     sets = Sets(ReviewReader(workspace, made, BOTH_SETS))
     shown = set_estimates(sets, which="evaluation", event=review.event).estimates
     assert len({one.name for one in shown}) == len(shown)
+    (spiegelhalter,) = [one for one in shown if one.label == "Brier minus expected"]
+    assert "p value" in spiegelhalter.interval
     ends = {(one.value, one.low, one.high) for one in shown}
     found = quick_checks(sets, **checks_settings(review, "evaluation"))
     linked = [one for one in found.checks if one.check.page == "reliability" and one.parts]

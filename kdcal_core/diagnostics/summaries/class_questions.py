@@ -31,6 +31,7 @@ from kdcal_core.diagnostics.score_range import (
     range_of,
     stated_log_odds,
 )
+from kdcal_core.diagnostics.spiegelhalter import brier_gap_of_cells
 from kdcal_core.diagnostics.summaries.class_estimates import (
     cells_asked,
     gap_of_cells,
@@ -53,14 +54,19 @@ def summary_question_estimates(
     --------
     >>> from kdcal_core.diagnostics.summaries import summarise
     >>> one = summarise([[0.9, 0.1], [0.3, 0.7]], [0, 1], ("no", "yes"))
-    >>> [each.label for each in summary_question_estimates(one, 1)][:4]
-    ['Probability minus rate', 'ECE', 'Calibration intercept', 'Calibration slope']
+    >>> [each.label for each in summary_question_estimates(one, 1)][2:5]
+    ['Calibration intercept', 'Calibration slope', 'Brier minus expected']
     """
     what = "the confidence" if event is None else "the event's probability"
     own: tuple[Estimate, ...] = ()
     if event is not None:
         own = summary_event_estimates(summary, event, level=level, seed=seed)[1:3]
-    named = (*summary_line(summary, event, level=level), summary_range(summary, event, level=level))
+    cells = cells_asked(summary, event)
+    named = (
+        *summary_line(summary, event, level=level),
+        brier_gap_of_cells(cells.score, cells.count, cells.hits, level),
+        summary_range(summary, event, level=level),
+    )
     gaps = class_gaps_named(summary, "top-label", level)
     if event is None:
         gaps = (*gaps, *class_gaps_named(summary, "class", level))
