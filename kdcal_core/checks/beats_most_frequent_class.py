@@ -61,4 +61,5 @@ Check(
     needs=_needs,
     from_summary=Way(_from_summary, needs=_needs_of_summary),
     influence=_influence,
+    no_chance="the trivial rule has the value 0, which can be the lower end",
 ).offer()

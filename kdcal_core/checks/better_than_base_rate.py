@@ -43,4 +43,5 @@ Check(
     method="What log loss and Brier score gain over the classes' shares, paired by row.",
     from_summary=Way(_from_summary),
     influence=_influence,
+    no_chance="the trivial rule has the value 0, which can be the lower end",
 ).offer()

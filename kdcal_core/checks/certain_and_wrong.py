@@ -56,4 +56,5 @@ Check(
     needs=_needs,
     from_summary=Way(_from_summary, needs=_needs_of_summary),
     influence=_influence,
+    no_chance="a calibrated model has the value 0, because what it states as certain is true",
 ).offer()

@@ -153,6 +153,9 @@ class Check:
         ``(evidence) -> influence values`` of the rows (n,) on each part, in the order of the parts:
         with them a difference from another model is paired on the same rows. None of a part that
         has none, and without it none has.
+    no_chance : str
+        Why there is no limit against chance, as the end of a sentence after "because", of a check
+        without ``by_chance`` and ``target``.
     """
 
     code: str
@@ -182,6 +185,7 @@ class Check:
     above: str = ""
     from_summary: Way[SummaryEvidence] | None = field(default=None, repr=False)
     influence: Callable[[Evidence], Sequence[Influence]] | None = field(default=None, repr=False)
+    no_chance: str = "it says nothing of calibration, so that a calibrated model may have any value"
 
     @property
     def from_rows(self) -> Way[Evidence]:
@@ -212,10 +216,7 @@ class Check:
             other review has its parts.
         """
         if limit.against == "chance" and "chance" not in self.ways:
-            raise InputError(
-                f"The check {self.code} ({self.title.lower()}) has no limit against chance",
-                fix="Give it a lower or an upper end.",
-            )
+            raise self._no_chance()
         if limit.against == "baseline" and "baseline" not in self.ways:
             raise InputError(
                 f"The check {self.code} ({self.title.lower()}) cannot be compared with another "
@@ -223,6 +224,25 @@ class Check:
                 fix="Give it a limit for the estimate itself.",
             )
         return limit
+
+    def _no_chance(self) -> InputError:
+        """What a limit against chance would have to be here, and why there is none."""
+        why, fix = self.no_chance, "Give it a lower or an upper end."
+        if self.target is not None:
+            best = formatted(self.target, "g")
+            why = (
+                f"chance moves its estimate both ways about {best}, its best value, and its "
+                "interval shows how far"
+            )
+            fix = (
+                f"Give it a lower or an upper end; with {best} as both it fails where its interval "
+                f"does not hold {best}."
+            )
+        return InputError(
+            f"The check {self.code} ({self.title.lower()}) has no limit against chance, because "
+            f"{why}",
+            fix=fix,
+        )
 
     def chosen(self, limit: Limit) -> Limit:
         """As `limited`, for a limit that is chosen now: its ends lie where estimates can.

@@ -70,4 +70,5 @@ Check(
     needs=_needs,
     from_summary=Way(_from_summary, needs=_needs_of_summary),
     influence=_influence,
+    no_chance="a calibrated model may have any value: the surer it is, the surer are its errors",
 ).offer()

@@ -58,4 +58,6 @@ Check(
     "rows or on a sphere at five times the distance of the farthest row.",
     needs=_needs,
     quick=False,
+    no_chance="no outcomes are known there that chance could move, and a model that states the "
+    "classes' shares has the value 0",
 ).offer()

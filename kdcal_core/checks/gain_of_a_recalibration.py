@@ -102,4 +102,6 @@ Check(
     needs=_needs,
     quick=False,
     repairs=Repairs("recalibrators", "CRPS"),
+    no_chance="a recalibrator gains nothing of a calibrated model on rows that it was not fitted "
+    "on, so that 0 can be the upper end",
 ).offer()

@@ -79,4 +79,6 @@ Check(
     needs=_needs,
     quick=False,
     repairs=Repairs("quick calibrators", "log loss"),
+    no_chance="a calibrator gains nothing of a calibrated model on rows that it was not fitted "
+    "on, so that 0 can be the upper end",
 ).offer()

@@ -45,4 +45,6 @@ Check(
     method="The area under the ROC curve, with DeLong's interval on the log-odds.",
     from_summary=Way(_from_summary),
     influence=_influence,
+    no_chance="a calibrated model may have any value, and one that puts rows in no order has 0.5, "
+    "which can be the lower end",
 ).offer()

@@ -75,4 +75,5 @@ Check(
     needs=needs_spread,
     influence=_influence,
     from_summary=Way(_from_summary, needs=needs_spread_of_summary),
+    no_chance="the trivial rule has the value 0, which can be the lower end",
 ).offer()

@@ -267,6 +267,36 @@ def test_a_limit_against_chance_needs_a_test() -> None:
         judge_checks(asked, {code: Limit(against="chance")})
 
 
+@pytest.mark.parametrize("code", [one for one in CODES if CHECKS[one].by_chance is None])
+def test_why_there_is_no_limit_against_chance_is_said_in_a_sentence(code: str) -> None:
+    check = CHECKS[code]
+    with pytest.raises(InputError) as error:
+        check.limited(Limit(against="chance"))
+    said = error.value.what
+    assert said.startswith(
+        f"The check {code} ({check.title.lower()}) has no limit against chance, "
+    )
+    assert said.count("because") == 1 + (code == "KC208")
+    assert ". " not in said
+    assert "end" in error.value.fix
+    if check.target is not None:
+        assert f"about {check.target:g}, its best value" in said
+    for words, codes in (
+        ("has 0.5, which can be the lower end", ("KC101", "KC205")),
+        ("so that 0 can be the upper end", ("KC103", "KC123")),
+        ("no outcomes are known there", ("KC010",)),
+    ):
+        assert (words in said) == (code in codes)
+
+
+def test_an_end_at_the_best_value_fails_beyond_chance_alone() -> None:
+    """What the error advises in place of a limit against chance."""
+    limits = {"KC002": Limit(0.0, 0.0)}
+    for estimate, verdict in (((0.02, 0.005), "fail"), ((0.02, 0.03), "not enough evidence")):
+        asked = MeasuredChecks((MeasuredCheck("KC002", (normal_part(*estimate),)),), 1000)
+        assert judge_checks(asked, limits).results[0].verdict == verdict
+
+
 def test_an_unknown_code_is_refused() -> None:
     with pytest.raises(InputError, match="There is no check 'KC999'"):
         judge_checks(MeasuredChecks((), 0), {"KC999": Limit()})
