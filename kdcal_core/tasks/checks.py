@@ -96,6 +96,9 @@ def measured_checks(
 ) -> MeasuredChecks:
     """These checks of a set; of one with a summary, those that it answers are asked of that.
 
+    Differences from another model on the same rows are paired, but not of so many rows that a set
+    has a summary: that would take every row once more, to narrow intervals that are narrow.
+
     Raises
     ------
     InputError
@@ -115,7 +118,7 @@ def measured_checks(
     of_rows = measure_checks(evidence, rest, halves[1])
     found = {one.code: one for one in (*of_summary.checks, *of_rows.checks)}
     checks = tuple(found[code] for code in CHECKS if code in found)
-    return with_group_sums(MeasuredChecks(checks, of_rows.n), evidence)
+    return MeasuredChecks(checks, of_rows.n)
 
 
 def _summary(sets: Sets, which: Which) -> Summary | None:

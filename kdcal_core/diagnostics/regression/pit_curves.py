@@ -206,6 +206,7 @@ Band = tuple[FloatArray, FloatArray]
 """Lower and upper ends at each level, (g,) each."""
 LEVELS: tuple[float, ...] = tuple(i / 100 for i in range(1, 100))
 BAND_DRAWS = 10_000
+_MOST_COUNTS = 1_000  # 100 a standard deviation
 _SINGLE = 400  # rows drawn one by one, those of the largest weights
 _DRAWN_AT_ONCE, _TRIED = 1_000_000, 400
 _SEED = 0  # of the band's draws: part of its definition, like a table of critical values
@@ -437,15 +438,17 @@ def simultaneous_band(n: int, levels: tuple[float, ...], level: float) -> Band:
     rng = np.random.default_rng(_SEED)
     cells = np.diff(at, prepend=0.0, append=1.0)
     counts = np.cumsum(rng.multinomial(n, cells, size=BAND_DRAWS)[:, :-1], axis=1)
-    least = np.ones(BAND_DRAWS)
+    least = np.zeros(BAND_DRAWS)
     for p, count in zip(at, counts.T, strict=True):
-        # few different counts occur, so the two binomial tails are looked up
-        seen = np.arange(count.min(), count.max() + 1)
+        # few different counts occur, so the two binomial tails are looked up, and between many
+        # counts interpolated on the log scale
+        few = min(int(count.max() - count.min()) + 1, _MOST_COUNTS)
+        seen = np.linspace(count.min(), count.max(), few).round()
         above = np.where(seen > 0, bdtrc(seen - 1.0, n, p), 1.0)
-        tail = np.minimum(bdtr(seen.astype(np.float64), n, p), above)
-        np.minimum(least, tail[count - seen[0]], out=least)
+        tail = np.log(np.minimum(bdtr(seen, n, p), above))
+        np.minimum(least, np.interp(count, seen, tail), out=least)
     # the largest tail probability for which at most 1 - level of the draws leave the band
-    tail = np.sort(least)[int((1.0 - level) * BAND_DRAWS)] * (1.0 - 1e-9)
+    tail = np.exp(np.sort(least)[int((1.0 - level) * BAND_DRAWS)]) * (1.0 - 1e-9)
     low = np.asarray(binom.ppf(tail, n, at) / n)
     high = np.asarray(1.0 - binom.ppf(tail, n, 1.0 - at) / n)
     low.flags.writeable = high.flags.writeable = False
