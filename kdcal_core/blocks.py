@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import mmap
 import os
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from kdcal_core.progress import Progress, silent
 
@@ -88,6 +89,28 @@ def run_blocks(
             report(done / n_rows, note)
 
 
+@lru_cache(maxsize=1)
+def _libraries(n_modules: int) -> ThreadpoolController:
+    """The libraries with threads of their own, found anew once further modules are imported."""
+    return ThreadpoolController()
+
+
+def one_thread(api: Literal["blas", "openmp"]) -> AbstractContextManager[Any]:
+    """Let the loaded libraries of this kind use one thread in the body, as `threadpool_limits`.
+
+    Looking for them takes some milliseconds, which a search in few rows would pay each time.
+
+    Examples
+    --------
+    >>> with one_thread("blas"):
+    ...     float(np.ones(3) @ np.ones(3))
+    3.0
+    """
+    libraries = _libraries(len(sys.modules))
+    limit: AbstractContextManager[Any] = libraries.limit(limits=1, user_api=api)
+    return limit
+
+
 _here = threading.local()
 
 
@@ -111,7 +134,7 @@ def on_one_core() -> Iterator[None]:
     before = getattr(_here, "shared", False)
     _here.shared = True
     try:
-        with threadpool_limits(1, user_api="blas"):
+        with one_thread("blas"):
             yield
     finally:
         _here.shared = before
@@ -149,7 +172,7 @@ def on_all_cores(
     shared = n > 1 or getattr(_here, "shared", False)
     # BLAS has one number of threads for the whole process: who sets it inside restores this one
     with (
-        threadpool_limits(1, user_api="blas"),
+        one_thread("blas"),
         ThreadPoolExecutor(
             n, "kdcal-cores", initializer=setattr, initargs=(_here, "shared", shared)
         ) as pool,

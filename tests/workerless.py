@@ -29,6 +29,7 @@ USERS = (
     "kdcal_core.review.samples",
     "kdcal_core.jobs.carrier",
     "kdcal_core.cli.calibrate",
+    "kdcal_core.cli.calibrate_regression",
     "kdcal_core.cli.score",
     "kdcal_core.audit.gate_files",
     "kdcal_core.audit.watch_files",

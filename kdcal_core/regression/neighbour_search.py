@@ -15,9 +15,8 @@ from typing import Any, Literal, Protocol, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
-from threadpoolctl import threadpool_limits
 
-from kdcal_core.blocks import Blocks, run_blocks
+from kdcal_core.blocks import Blocks, one_thread, run_blocks
 from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.progress import Progress
 from kdcal_core.store import storable
@@ -409,7 +408,7 @@ class NeighbourSearch:
         blocks = Blocks(work, min(POINTS, max(1, BLOCK_FLOATS // (4 * k))))
         note = "Searching for neighbours"
         # the blocks share the cores
-        with threadpool_limits(1, user_api="blas"):
+        with one_thread("blas"):
             run_blocks(blocks, lambda: None, m, write, note=note, progress=progress)
         return Neighbours(index, distance)
 

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
-from kdcal_core.blocks import on_all_cores
+from kdcal_core.blocks import on_all_cores, one_thread
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.distributions import PredictiveDistribution, Quantiles, moments
 from kdcal_core.regression.recalibrators import (
@@ -94,7 +93,7 @@ class QuantileBoosting(BaseEstimator):
         weight = given_weight(sample_weight, len(y))
 
         def grown(level: float) -> HistGradientBoostingRegressor:
-            with threadpool_limits(1, "openmp"):  # threads of one fit wait actively for each other
+            with one_thread("openmp"):  # threads of one fit wait actively for each other
                 return HistGradientBoostingRegressor(
                     loss="quantile",
                     quantile=level,
@@ -114,7 +113,7 @@ class QuantileBoosting(BaseEstimator):
         check_is_fitted(self, "models_")
         columns = check_space(space, len(distribution), self._n_columns)
         X = np.hstack([columns, moments(distribution)])
-        with threadpool_limits(1, "openmp"):
+        with one_thread("openmp"):
             found: list[FloatArray] = [model.predict(X) for model in self.models_]
         return Quantiles(LEVELS, np.sort(np.column_stack(found), axis=1))
 

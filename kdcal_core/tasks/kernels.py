@@ -24,6 +24,7 @@ from kdcal_core.calibration import (
 from kdcal_core.calibration.regions import HeterogeneousCalibrator
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics import find_regions
+from kdcal_core.diagnostics.summaries import summarise, summarise_regression
 from kdcal_core.distributions import Normal
 from kdcal_core.progress import Progress, silent
 from kdcal_core.regression import LocalRecalibration, select_neighbours
@@ -53,7 +54,7 @@ def compile_kernels(progress: Progress = silent) -> None:
     """Call each kernel with a few rows, at the lowest priority that the system has."""
     with suppress(AttributeError, OSError):  # not a POSIX system
         os.nice(19)
-    steps = (_graphs, _regions, _top_label, _local)
+    steps = (_graphs, _regions, _top_label, _local, _summaries)
     for number, step in enumerate(steps):
         progress(number / len(steps), "Compiling kernels")
         step()
@@ -111,3 +112,10 @@ def _local() -> None:
     for space in (X, X[:, :1], np.hstack([X] * 3)):  # one, few and many columns have own kernels
         LocalRecalibration(k=50).fit(stated, X[:, 1], space).predict(stated, space)
     select_neighbours(stated, X[:, 1], {"inputs": X}, [10, 50])
+
+
+def _summaries() -> None:
+    X, y = _rows()
+    p = np.clip(0.5 + X[:, 0] / 10, 0.05, 0.95)
+    summarise(np.column_stack([1 - p, p]), y, ("no", "yes"))
+    summarise_regression(Normal(X[:, 0], 1.0), X[:, 1])

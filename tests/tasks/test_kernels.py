@@ -2,9 +2,12 @@
 
 import sys
 
+import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
+from kdcal_core.diagnostics.summaries import summarise, summarise_regression
+from kdcal_core.distributions import Normal
 from kdcal_core.progress import silent
 from kdcal_core.review import Workspace, start_sample
 from kdcal_core.tasks import fit_graph, kernels, search_regions
@@ -33,4 +36,15 @@ def test_real_jobs_compile_nothing_more(work_here, tmp_path, monkeypatch, sample
     review = start_sample(Workspace(tmp_path), sample)
     given = task.request(Workspace(tmp_path), review).kwargs["given"]
     task.run(given, tmp_path, silent)
+    assert compiled() == before
+
+
+def test_summaries_of_a_folder_compile_nothing_more(monkeypatch):
+    monkeypatch.setattr(kernels.os, "nice", lambda step: 0)
+    kernels.compile_kernels()
+    before = compiled()
+    ready = {name.rpartition(".")[2] for name, n in before.items() if n}
+    assert ready >= {"add_rows", "add_exactly"}
+    summarise(np.full((4, 3), 1 / 3), np.arange(4) % 3, ("a", "b", "c"))
+    summarise_regression(Normal(np.zeros(4), 1.0), np.arange(4.0))
     assert compiled() == before
