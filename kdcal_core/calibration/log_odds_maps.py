@@ -176,8 +176,8 @@ class PlattScaling(_LogOddsMaps):
     --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> logit = 2 * rng.normal(size=20000)  # twice as sure as it should be
-    >>> y = (rng.random(20000) < 1 / (1 + np.exp(-logit / 2))).astype(int)
+    >>> logit = 2 * rng.normal(size=4000)  # twice as sure as it should be
+    >>> y = (rng.random(4000) < 1 / (1 + np.exp(-logit / 2))).astype(int)
     >>> p = 1 / (1 + np.exp(-logit))
     >>> PlattScaling().fit(np.c_[1 - p, p], y).slopes_.round(1).tolist()
     [0.5]
@@ -320,8 +320,8 @@ class QuadraticScaling(_LogOddsMaps):
     --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> s = 2 * rng.normal(size=20000)
-    >>> y = (rng.random(20000) < 1 / (1 + np.exp(-(0.5 * s - 0.1 * s**2)))).astype(int)
+    >>> s = 2 * rng.normal(size=4000)
+    >>> y = (rng.random(4000) < 1 / (1 + np.exp(-(0.5 * s - 0.1 * s**2)))).astype(int)
     >>> p = 1 / (1 + np.exp(-s))
     >>> fitted = QuadraticScaling().fit(np.c_[1 - p, p], y)
     >>> fitted.slopes_.round(1).tolist(), fitted.bends_.round(1).tolist()

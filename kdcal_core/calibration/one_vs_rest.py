@@ -89,30 +89,31 @@ def fit_logistic(
         ridge = Ridge(np.zeros((len(at), len(at))), at)
     else:
         soft, at = target, ridge.centre
+    rows = np.empty((len(columns), len(soft)))  # each column's numbers lie side by side
+    for j, column in enumerate(columns):
+        rows[j] = column
     stride = len(soft) // _SUBSAMPLE
     if stride > 1:
-        few = [column[::stride] for column in columns]
+        few = np.ascontiguousarray(rows[:, ::stride])
         light = Ridge(ridge.matrix / stride, ridge.centre)
         at, _ = _newton(at, few, soft[::stride], weight[::stride], light)
-    return _newton(at, columns, soft, weight, ridge)
+    return _newton(at, rows, soft, weight, ridge)
 
 
 def _newton(
     at: FloatArray,
-    columns: Sequence[FloatArray],
+    columns: FloatArray,
     soft: FloatArray,
     weight: FloatArray,
     ridge: Ridge,
 ) -> tuple[FloatArray, float]:
-    """Newton's method with step halving on the weighted log loss."""
+    """Newton's method with step halving on the weighted log loss of the columns (p, n)."""
     share = weight / weight.sum()
     pull = ridge.matrix / weight.sum()
-    linear = np.array([*(share @ (soft * column) for column in columns), share @ soft])
+    linear = np.append(columns @ (share * soft), share @ soft)
 
     def odds(at: FloatArray) -> FloatArray:
-        total = np.full(len(soft), at[-1])
-        for slope, column in zip(at, columns, strict=False):
-            total += slope * column
+        total: FloatArray = at[:-1] @ columns + at[-1]
         return total
 
     def loss(at: FloatArray) -> float:
@@ -124,7 +125,7 @@ def _newton(
     for _ in range(100):
         fitted = expit(odds(at))
         mass = share * fitted
-        gradient = np.array([*(mass @ column for column in columns), mass.sum()]) - linear
+        gradient = np.append(columns @ mass, mass.sum()) - linear
         gradient += pull @ (at - ridge.centre)
         step = np.linalg.solve(_curvature(columns, mass * (1 - fitted)) + pull, gradient)
         size = 1.0
@@ -138,17 +139,14 @@ def _newton(
     return at, value
 
 
-def _curvature(columns: Sequence[FloatArray], bend: FloatArray) -> FloatArray:
+def _curvature(columns: FloatArray, bend: FloatArray) -> FloatArray:
     """Second derivatives, with a very small ridge for constant columns."""
     p = len(columns)
     found = 1e-12 * np.eye(p + 1)
     found[p, p] += bend.sum()
-    for j, column in enumerate(columns):
-        bent = bend * column
-        found[j, p] = found[p, j] = bent.sum()
-        for k in range(j, p):
-            found[j, k] += bent @ columns[k]
-            found[k, j] = found[j, k]
+    bent = columns * bend
+    found[:p, :p] += bent @ columns.T
+    found[p, :p] = found[:p, p] = bent.sum(axis=1)
     return found
 
 

@@ -304,9 +304,9 @@ class VectorScaling(_SoftmaxMaps):
     Examples
     --------
     >>> import numpy as np
-    >>> p = np.random.default_rng(0).dirichlet([1, 1, 1], 20000)
+    >>> p = np.random.default_rng(0).dirichlet([1, 1, 1], 4000)
     >>> honest = p**0.5 / (p**0.5).sum(axis=1, keepdims=True)
-    >>> y = (np.random.default_rng(1).random((20000, 1)) > honest.cumsum(axis=1)).sum(axis=1)
+    >>> y = (np.random.default_rng(1).random((4000, 1)) > honest.cumsum(axis=1)).sum(axis=1)
     >>> VectorScaling().fit(p, y).weights_.round(1).tolist()
     [0.5, 0.5, 0.5]
     """

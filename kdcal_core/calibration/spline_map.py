@@ -156,9 +156,9 @@ class SplineCalibration(LogOddsCurves):
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> odds = 2 * rng.normal(size=20000)
+    >>> odds = 2 * rng.normal(size=2000)
     >>> p = expit(odds)
-    >>> y = (rng.random(20000) < 0.1 + 0.8 * p).astype(int)  # a tenth is noise
+    >>> y = (rng.random(2000) < 0.1 + 0.8 * p).astype(int)  # a tenth is noise
     >>> fitted = SplineCalibration().fit(np.c_[1 - p, p], y)
     >>> fitted.predict_proba([[0.99, 0.01], [0.5, 0.5]])[:, 1].round(1).tolist()
     [0.1, 0.5]
