@@ -124,6 +124,7 @@ def test_exit_codes_follow_the_verdict(passed: Gate, failed: Gate) -> None:
     assert (failed.verdict, failed.exit_code) == ("fail", 1)
 
 
+@pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize(("counts_as", "code"), [("own", 3), ("pass", 0), ("fail", 1)])
 def test_not_enough_evidence_counts_as_configured(
     tmp_path: Path, counts_as: str, code: int
@@ -169,6 +170,7 @@ def test_worker_processes_give_the_same_bytes(
     assert content_bytes(again.content) == content_bytes(passed.content)
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_limits_are_locked_before_the_results(place: Place, tmp_path: Path) -> None:
     record = place.open()
     path = predictions(tmp_path, 1.0)
@@ -209,6 +211,7 @@ def test_a_bad_table_leaves_nothing_but_the_record(place: Place, tmp_path: Path)
     assert record.projects() == ()
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_against_the_latest_approved_audit(place: Place, tmp_path: Path) -> None:
     record = place.open()
     good = config(predictions(tmp_path, 1.0), project="P")
@@ -237,6 +240,7 @@ def test_against_the_latest_approved_audit(place: Place, tmp_path: Path) -> None
     assert "No limit compares with it." in unused.baseline_text
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_the_json_says_whether_limits_were_locked_before_results(tmp_path: Path) -> None:
     record, files = Record(tmp_path / "audits"), predictions(tmp_path, 1.0)
     asked = config(files, project="P", codes=("KC002",))
@@ -253,6 +257,7 @@ def test_the_json_says_whether_limits_were_locked_before_results(tmp_path: Path)
     assert gate_json(later)["record"]["results_known"].startswith("since ")
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_audits_of_one_record_know_how_far_their_rows_overlap(place: Place, tmp_path: Path) -> None:
     record = place.open()
     table = pd.read_csv(predictions(tmp_path, 1.0, n=900))
@@ -350,6 +355,7 @@ def test_names_are_refused_before_anything_is_computed(
         run_gate(config(str(tmp_path / "none.csv"), **names))
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_a_gate_on_the_rows_of_its_baseline_is_paired(passed: Gate, tmp_path: Path) -> None:
     """Two tables of predictions of the same rows, told by their outcomes."""
     before = content_bytes(passed.content)
@@ -427,6 +433,7 @@ def test_a_baseline_of_another_event_or_view_is_refused(passed: Gate, tmp_path: 
         run_gate(replace(given, view="confidence"))
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_the_latest_is_one_that_asked_the_same(passed: Gate, tmp_path: Path) -> None:
     record = Record(tmp_path / "audits")
     project = record.create("P", ME).id
@@ -477,6 +484,7 @@ def test_names_that_the_table_lacks_are_refused(
         run_gate(replace(given, files=files))
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_pytest_says_what_fails(tmp_path: Path) -> None:
     assert assert_passes(config(predictions(tmp_path, 1.0))).exit_code == 0
     with pytest.raises(AssertionError, match=r"KC001 Overall calibration: fail\. ECE"):
@@ -517,6 +525,7 @@ def asked(folder: Path, rows: str, more: str) -> AuditConfig:
     return found if found.codes else replace(found, codes=CODES)
 
 
+@pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize(
     "more", ["[limits.KC008]\nat_most = 0.2\n", '[checks]\nonly = ["KC001", "KC008"]\n']
 )
@@ -542,6 +551,7 @@ def test_a_check_that_was_asked_for_must_be_answered(tmp_path: Path, more: str) 
         assert failures == str(code)
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_a_fail_comes_before_a_missing_answer(tmp_path: Path) -> None:
     rows = predictions(tmp_path, 3.0)
     gate = run_gate(asked(tmp_path, rows, "[limits.KC008]\nat_most = 0.2\n"))

@@ -15,6 +15,8 @@ from kdcal_core.cli import main
 from kdcal_core.errors import InputError
 from kdcal_core.jobs.executors import chosen_executor
 
+pytestmark = pytest.mark.usefixtures("work_here")
+
 CONFIG = """
 [audit]
 title = "Audit of {name}"
