@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import secrets
 from pathlib import Path
@@ -81,7 +82,14 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """From here on look for garbage, but seldom, and no more among what is there to stay."""
+    """What each test would pay for the libraries that have been imported.
+
+    Garbage is looked for again, but seldom, and no more among what is there to stay. Streamlit lets
+    none of its loggers propagate: six times a test, pytest would attach itself to a hundred.
+    """
+    for one in logging.root.manager.loggerDict.values():
+        if isinstance(one, logging.Logger) and one.name.startswith("streamlit"):
+            one.propagate = True
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
