@@ -89,6 +89,11 @@ def _wait_for(url: str, server: subprocess.Popen[bytes], seconds: float = 60) ->
     raise RuntimeError("the server did not answer in time")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _reviews_are_made_here(work_here: None) -> None:
+    """What a test lays into the server's home needs no worker processes; the server has its own."""
+
+
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the server keeps its reviews, for tests that lay one there."""
