@@ -22,9 +22,10 @@ from kdcal_core.jobs.outcome import answer, value_of
 from kdcal_core.jobs.runner import parse
 from kdcal_core.progress import Progress
 
-# where files are read, where the jobs of pages are carried out, two commands, gates, and watches
+# where files and folders are read, where jobs of pages are carried out, commands, gates, watches
 USERS = (
     "kdcal_core.review.changes",
+    "kdcal_core.review.folder_summary",
     "kdcal_core.models.model_signature",
     "kdcal_core.review.samples",
     "kdcal_core.jobs.carrier",

@@ -299,6 +299,7 @@ def test_what_needs_the_rows_is_refused(tmp_path: Path) -> None:
         run_gate(replace(asked, calibrator="beta.kdcal"))
 
 
+@pytest.mark.usefixtures("real_workers")
 def test_workers_read_parts_of_a_large_folder_with_the_same_bytes(
     spread: tuple[Gate, Gate], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,8 @@ from scipy.stats import norm
 from kdcal_core.cli import main
 from kdcal_core.data.parquet_folder import ROOTS
 
+pytestmark = pytest.mark.usefixtures("work_here")
+
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory):

@@ -284,6 +284,7 @@ def test_rows_with_weights_or_clusters_are_not_summed(tmp_path, monkeypatch, col
     assert sets_of(workspace, review).summary("calibration") is None
 
 
+@pytest.mark.usefixtures("real_workers")
 def test_a_confined_worker_can_write_a_summary(tmp_path) -> None:
     """The compiled pass must be there before the worker may write nowhere else."""
     workspace, path = Workspace(tmp_path / "home"), tmp_path / "rows.parquet"
