@@ -12,7 +12,11 @@ from app.shared import jobs_badge, waiting
 
 JOB = {
     "target": "job_probes:count",
-    "kwargs": {"n": int(os.environ.get("STEPS", "60")), "pause": 0.1},
+    "kwargs": {
+        "n": int(os.environ.get("STEPS", "60")),
+        "pause": 0.1,
+        "hurry": str(Path(os.environ.get("KDCAL_HOME", "")) / "hurry"),
+    },
     "key": "count",
     "title": "Counting",
     "owner": waiting.EVERYBODY,

@@ -63,9 +63,9 @@ def until(condition: Callable[[], bool], seconds: float = 60) -> None:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
     running = Server(tmp_path)
-    running.start()
+    running.start(**getattr(request, "param", {}))
     yield running
     running.kill()
 
@@ -99,9 +99,9 @@ def visit(page, title: str) -> None:
     page.locator('[data-testid="stSidebarNav"]').get_by_text(title, exact=True).click()
 
 
+# half a minute, unless it is told to hurry: not over before it is looked at
+@pytest.mark.parametrize("server", [{"STEPS": "300"}], indirect=True)
 def test_a_job_outlives_its_page_and_its_tab_and_its_end_is_seen_once(context, server):
-    server.kill()
-    server.start(STEPS="300")  # half a minute: not over before it is looked at
     page = tab(context, server)
     page.get_by_role("button", name="Begin").click()
     badge(page).wait_for()
@@ -114,6 +114,7 @@ def test_a_job_outlives_its_page_and_its_tab_and_its_end_is_seen_once(context, s
     second = tab(context, server)  # shows where the result will be
     badge(second).wait_for()
     page.close()
+    (server.home / "hurry").touch()
     second.get_by_text("Counted to 300").wait_for()
     second.locator(SIDEBAR).get_by_text("Counting: done").wait_for()
     # the page ran to begin with and once more when the job had ended
@@ -125,9 +126,9 @@ def test_a_job_outlives_its_page_and_its_tab_and_its_end_is_seen_once(context, s
     again.get_by_text("Run 1", exact=True).wait_for()
 
 
+# a minute: not over before it is stopped, however busy the machine
+@pytest.mark.parametrize("server", [{"STEPS": "600"}], indirect=True)
 def test_a_second_tab_stops_the_job_from_another_page(context, server):
-    server.kill()
-    server.start(STEPS="600")  # a minute: not over before it is stopped, however busy the machine
     first = tab(context, server)
     first.get_by_role("button", name="Begin").click()
     badge(first).wait_for()
@@ -156,9 +157,9 @@ def test_after_the_server_was_killed_the_job_is_called_interrupted(context, serv
     assert page.get_by_text("interrupted").count() == 0
 
 
+# 3 seconds, of 30 that it takes
+@pytest.mark.parametrize("server", [{"KDCAL_GRACE_MINUTES": "0.05", "STEPS": "300"}], indirect=True)
 def test_a_job_goes_on_while_a_tab_is_open_and_stops_when_none_is(context, server):
-    server.kill()
-    server.start(KDCAL_GRACE_MINUTES="0.05", STEPS="300")  # 3 seconds, of 30 that it takes
     page = tab(context, server)
     page.get_by_role("button", name="Begin").click()
     badge(page).wait_for()
