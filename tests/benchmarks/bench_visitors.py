@@ -15,10 +15,13 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = "adult"
@@ -28,6 +31,7 @@ SESSIONS = 200
 AT_ONCE = 5  # of the 200
 LARGE_ROWS, SEED = 10_000_000, 0
 LARGE_PAGES = (("reliability", 3), ("decisions", 3), ("confidence_by_class", 3))  # and charts
+FORECAST_PAGES = (("overview", 1), ("pit", 2))
 PATIENCE = 900  # seconds for one of them
 
 
@@ -54,21 +58,26 @@ def run() -> list[dict[str, Any]]:
 
 def large() -> list[dict[str, Any]]:
     """What pages about very many rows take in the server, and how long until they are whole."""
-    with tempfile.TemporaryDirectory() as home:
-        os.environ["KDCAL_HOME"] = home
-        review = predictions(LARGE_ROWS)
-        with server() as (port, process):
-            return asyncio.run(_large(port, review, process.pid))
+    rows = []
+    for rows_of, pages in ((predictions, LARGE_PAGES), (forecasts, FORECAST_PAGES)):
+        with tempfile.TemporaryDirectory() as home:
+            os.environ["KDCAL_HOME"] = home
+            review = rows_of(LARGE_ROWS)
+            with server() as (port, process):
+                rows += asyncio.run(_large(port, review, process.pid, pages))
+    return rows
 
 
-async def _large(port: int, review: str, pid: int) -> list[dict[str, Any]]:
+async def _large(
+    port: int, review: str, pid: int, pages: Sequence[tuple[str, int]]
+) -> list[dict[str, Any]]:
     rows = []
     async with Visitor(port, "load", review) as one:
         await one.run()
         await asyncio.sleep(30)
         await one.run()
         rows.append({"name": "large", "what": f"Load: {memory_in_words(pid)}"})
-        for page, charts in LARGE_PAGES:
+        for page, charts in pages:
             one.page = page
             start = time.perf_counter()
             while await one.run() and one.charts < charts:
@@ -87,13 +96,29 @@ def predictions(n: int) -> str:
     import numpy as np
     import pandas as pd
 
-    from kdcal_core.review import Workspace, add_table, create_review, score
-
     rng = np.random.default_rng(SEED)
     logit = rng.normal(size=n) * 1.5
     stated = 1.0 / (1.0 + np.exp(-1.4 * logit))
     true = rng.random(n) < 1.0 / (1.0 + np.exp(-logit))
-    frame = pd.DataFrame({"proba_0": 1.0 - stated, "proba_1": stated, "label": true.astype(int)})
+    return _reviewed(
+        pd.DataFrame({"proba_0": 1.0 - stated, "proba_1": stated, "label": true.astype(int)})
+    )
+
+
+def forecasts(n: int) -> str:
+    """A review of normal predictions, over-confident. Returns its id."""
+    import numpy as np
+    import pandas as pd
+
+    rng = np.random.default_rng(SEED)
+    mean = rng.normal(size=n)
+    outcome = mean + 1.2 * rng.normal(size=n)
+    return _reviewed(pd.DataFrame({"target": outcome, "mean": mean, "std": np.ones(n)}))
+
+
+def _reviewed(frame: pd.DataFrame) -> str:
+    from kdcal_core.review import Workspace, add_table, create_review, score
+
     workspace = Workspace()
     review = create_review(workspace)
     with tempfile.TemporaryDirectory() as folder:
