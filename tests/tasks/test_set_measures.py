@@ -244,7 +244,7 @@ def test_results_about_a_regression_do_not_grow_with_the_rows(n: int, tmp_path) 
             return frame
         return kept[key] if key in kept else make()
 
-    reader = SimpleNamespace(review=Review("a" * 16))
+    reader = SimpleNamespace(review=Review("a" * 16), regression_summary=lambda which: None)
     sets = Sets(reader, quiet, open_space=lambda _: space, keep=keep)
     for measure, settings in PIT_ASKED:
         if measure is not pit_rows:
