@@ -235,6 +235,9 @@ class Scored:
     spread: Spread
 
 
+_LONGEST = "smooth_ece"
+
+
 def scored_measures(
     judged: Judged,
     *,
@@ -264,10 +267,13 @@ def scored_measures(
         shown = np.array([one.value for one in titled])
         return Scored(measure, titled, replace(spread, shown=shown))
 
+    # the longest first, so that none is left alone at the end
+    order = sorted(asked, key=lambda one: one.key != _LONGEST)
     found = on_all_cores(
-        scored, asked, note=lambda at: f"Measuring: {asked[at].title}", progress=progress
+        scored, order, note=lambda at: f"Measuring: {order[at].title}", progress=progress
     )
-    return tuple(one for one in found if one is not None)
+    by_key = {one.measure.key: one for one in found if one is not None}
+    return tuple(by_key[one.key] for one in asked if one.key in by_key)
 
 
 def compared_measures() -> tuple[Measure, ...]:

@@ -237,7 +237,8 @@ def smooth_spread(problems: Sequence[Target], n_draws: int, seed: int) -> Spread
     chances = [_chance(one) for one in problems]
     weights = [one.weight / one.weight.sum() for one in problems]
     bins = [own_bins(one, one.score) for one in problems]
-    drawn = np.empty((len(problems), n_draws, COARSE))
+    # in single precision, as `kdcal_core.diagnostics.smooth_error` draws
+    drawn = np.empty((len(problems), n_draws, COARSE), dtype=np.float32)
     rng = np.random.default_rng(seed)
     for draw in range(n_draws):
         level = rng.random(len(problems[0].score))
@@ -256,7 +257,8 @@ def smooth_spread(problems: Sequence[Target], n_draws: int, seed: int) -> Spread
     truths, drawn_errors = [], []
     for gap, deviation in zip(gaps, drawn, strict=True):
         scale, truth = stretched(gap, goal)
-        both = (scale[:, None, None] * gap + deviation).reshape(-1, COARSE)
+        moved = (scale[:, None] * gap).astype(np.float32)
+        both = (moved[:, None, :] + deviation).reshape(-1, COARSE)
         drawn_errors.append(lattice_errors(both).reshape(len(goal), -1))
         truths.append(truth)
     return of_errors(value, np.array(truths), np.array(drawn_errors))
