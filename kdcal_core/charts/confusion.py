@@ -8,9 +8,11 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from plotly.colors import sample_colorscale
 
 from kdcal_core.charts.chart import Chart, new_figure, square
-from kdcal_core.charts.palette import palette
+from kdcal_core.charts.palette import Palette, ink_on, palette
+from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics import confusion_finding
 from kdcal_core.diagnostics.by_predicted_class import Confusion
 from kdcal_core.text import escape_html
@@ -52,6 +54,7 @@ def confusion_chart(
     )
 
 
+_SHARE = "{:.2f}"
 _READING = {
     "joint": "{:,.0f} rows",
     "confusion": "{:.1%} of the true class",
@@ -76,7 +79,7 @@ def confusion_figure(
     names = [escape_html(name, limit=16) for name in class_names]
     where = np.arange(len(names))
     colours = palette(dark)
-    cells = "{:,.0f}" if which == "joint" else "{:.2f}"
+    cells = "{:,.0f}" if which == "joint" else _SHARE
     figure = new_figure(dark, height=max(340, min(130 + 34 * len(names), 760)))
     figure.add_trace(
         go.Heatmap(
@@ -86,7 +89,6 @@ def confusion_figure(
             zmin=0,
             zmax=None if which == "joint" else 1,
             colorscale=[list(stop) for stop in colours.sequential],
-            text=[[_cell(value, cells) for value in row] for row in values],
             hovertext=[
                 [
                     f"true {true}, predicted {guess}<br>{_cell(value, _READING[which])}"
@@ -94,13 +96,14 @@ def confusion_figure(
                 ]
                 for true, row in zip(names, values, strict=True)
             ],
-            texttemplate="%{text}" if len(names) <= MAX_CELL_TEXT else "",
             hovertemplate="%{hovertext}<extra></extra>",
             xgap=1,
             ygap=1,
             showscale=False,
         )
     )
+    if len(names) <= MAX_CELL_TEXT:
+        figure.add_trace(_numbers(values, cells, colours))
     step = -(-len(names) // MAX_TICKS)
     ticks: dict[str, Any] = {
         "tickvals": where[::step],
@@ -114,6 +117,22 @@ def confusion_figure(
     )
     square(figure)
     return figure
+
+
+def _numbers(values: FloatArray, form: str, colours: Palette) -> go.Scatter:
+    """The cells' numbers, each in the ink that stands out from its cell."""
+    shade = np.sqrt(np.nan_to_num(values / np.nanmax(values) if form != _SHARE else values)).ravel()
+    cells = sample_colorscale([list(stop) for stop in colours.sequential], np.clip(shade, 0, 1))
+    up, across = np.indices(values.shape).reshape(2, -1)
+    return go.Scatter(
+        x=across,
+        y=up,
+        mode="text",
+        text=[_cell(value, form) for value in values.ravel()],
+        textfont={"color": [ink_on(one) for one in cells], "size": 12},
+        hoverinfo="skip",
+        showlegend=False,
+    )
 
 
 def _cell(value: float, form: str) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 import plotly.graph_objects as go
 import plotly.io as pio
 import pytest
+from plotly.colors import sample_colorscale
 
 from kdcal_core import calibration, charts, diagnostics
 from kdcal_core.charts.confidence import bandwidth_figure, confidence_curve_figure, noise_figure
@@ -21,7 +22,7 @@ from kdcal_core.charts.confusion import confusion_figure
 from kdcal_core.charts.local_map import local_map_figure
 from kdcal_core.charts.marks import tiers
 from kdcal_core.charts.methods import losses_figure, method_cloud
-from kdcal_core.charts.palette import TRANSPARENT, palette
+from kdcal_core.charts.palette import TRANSPARENT, ink_on, palette
 from kdcal_core.charts.reliability import reliability_alt, reliability_figure, small_multiples
 from kdcal_core.charts.score_histograms import score_histogram_figure
 from kdcal_core.data import ScoredSet
@@ -257,9 +258,18 @@ def test_confusion_figure_writes_numbers_only_where_they_can_be_read() -> None:
     for n_classes, written in ((15, True), (16, False)):
         few = made(500, n_classes)
         tables = diagnostics.confusion(few.proba, few.y, n_classes)
-        (table,) = confusion_figure(tables, "joint", few.classes, dark=False).data
-        assert bool(table.texttemplate) is written
+        table, *numbers = confusion_figure(tables, "joint", few.classes, dark=False).data
+        assert bool(numbers) is written
         assert np.size(table.hovertext) == n_classes**2
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_numbers_of_a_confusion_stand_out_from_every_shade(dark) -> None:
+    stops = [list(stop) for stop in palette(dark).sequential]
+    for shade in sample_colorscale(stops, np.linspace(0.0, 1.0, 101)):
+        ground = "#" + "".join(f"{int(float(one)):02x}" for one in shade[4:-1].split(","))
+        light, dim = sorted((luminance(ground), luminance(ink_on(shade))), reverse=True)
+        assert (light + 0.05) / (dim + 0.05) >= 4.5, shade
 
 
 def test_score_histogram_keeps_right_and_wrong_apart(scored: ScoredSet) -> None:
