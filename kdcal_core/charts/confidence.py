@@ -208,7 +208,7 @@ def confidence_curve_figure(
     figure.add_traces(_densities(curve, colours))
     most = _most([anchor])
     figure.add_traces(_rows_strip(anchor, colours, most, legend=False, yaxis="y3"))
-    ticks = [n for n in _ROW_TICKS if n <= 1.2 * most]
+    ticks = _row_ticks(most)
     x_title, y_title = axis_titles(anchor)
     unit_axis(figure, "xaxis", x_title, anchor="y2", showgrid=True)
     unit_axis(figure, "yaxis", y_title, domain=[0.36, 1.0])
@@ -345,7 +345,18 @@ def _rows_strip(
 
 
 _SIDES = ("Rows with the event", "Rows without it")
-_ROW_TICKS = (1, 10, 100, 1000, 10_000, 100_000, 1_000_000)
+_MOST_TICKS = 4  # of the strip
+
+
+def _row_ticks(most: float) -> list[int]:
+    """Powers of ten up to the fullest bin, few enough to be read one above the other.
+
+    >>> _row_ticks(2500), _row_ticks(110_000)
+    ([1, 10, 100, 1000], [10, 1000, 100000])
+    """
+    powers = [10**k for k in range(10) if 10**k <= 1.2 * most]
+    every = -(-len(powers) // _MOST_TICKS)
+    return powers[::-every][::-1]
 
 
 def _most(anchors: Sequence[HistogramAnchor]) -> float:
