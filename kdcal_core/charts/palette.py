@@ -173,17 +173,19 @@ _SYMBOLS = ("square", "triangle-up", "cross", "pentagon", "triangle-down")
 
 
 def ink_on(ground: str) -> str:
-    """Black or white, whichever stands out more from a colour such as "rgb(140, 154, 176)".
+    """Near black or white, whichever stands out more from a colour such as "rgb(140, 154, 176)".
+
+    Not pure black: Streamlit keeps colours like "#000001" as placeholders of its theme.
 
     Examples
     --------
     >>> ink_on("rgb(140, 154, 176)"), ink_on("rgb(38, 53, 72)")
-    ('#000000', '#ffffff')
+    ('#010101', '#ffffff')
     """
     parts = [int(float(one)) / 255 for one in ground[4:-1].split(",")]
     linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "#000000" if luminance > 0.179 else "#ffffff"
+    return "#010101" if luminance > 0.179 else "#ffffff"
 
 
 _KERNEL, _EUCLIDEAN = 1, 3  # places among the classes' colours
