@@ -44,7 +44,9 @@ def exported(review: Review, row: Any) -> View | None:
     asked = job_results.request(export_calibrator, review, settings)
     if asked is None:
         return None
-    job = job_results.fitted_when_asked(asked, review.id, button, text.WILL_SHOW)
+    job = job_results.fitted_when_asked(
+        asked, review.id, button, name="export", will_show=text.WILL_SHOW
+    )
     run = None if job is None else found.run_of(job)
     if run is None:
         return None

@@ -121,7 +121,9 @@ def _exported(review: Review, row: Any) -> RepairView | None:
     asked = job_results.request(export_repair, review, settings)
     if asked is None:
         return None
-    job = job_results.fitted_when_asked(asked, review.id, button, WILL_SHOW)
+    job = job_results.fitted_when_asked(
+        asked, review.id, button, name="export_repair", will_show=WILL_SHOW
+    )
     run = None if job is None else job_results.result_of(job, export_repair)
     if run is None:
         return None

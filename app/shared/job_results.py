@@ -54,29 +54,35 @@ def finished(
 
 
 def fitted_when_asked(
-    asked: Request, owner: str, button: Any, will_show: str
+    asked: Request, owner: str, place: Any, *, name: str, will_show: str
 ) -> JobSnapshot | None:
     """The finished job of a request that writes a file; before, the button that starts it.
 
     Parameters
     ----------
-    button : place of the button
+    owner, place, name
+        As of `asked_for`.
     will_show : str
         What will be seen here, in Markdown.
     """
-    if waiting.find(asked.key) is not None:
-        return finished(asked, owner)
-    if button.button(
-        "Fit, judge and write the file",
-        key="export_start",
-        type=emphasis(),
-        icon=":material/play_arrow:",
+    label = "Fit, judge and write the file"
+    if waiting.find(asked.key) is not None or _clicked(
+        asked, owner, place, label=label, key="export_start", name=name
     ):
-        begin(asked, owner)
-        st.rerun()
+        return finished(asked, owner)
     with st.container(border=True):
         st.markdown(will_show)
     return None
+
+
+def _clicked(asked: Request, owner: str, place: Any, *, label: str, key: str, name: str) -> bool:
+    """Whether the button that starts the job was clicked; the job then runs, without a button."""
+    if not place.button(label, key=key, type=emphasis(), icon=":material/play_arrow:"):
+        return False
+    begin(asked, owner)
+    st.session_state.setdefault(f"{name}_begun", {})[owner] = asked.key
+    place.empty()
+    return True
 
 
 def settings_card(owner: str, name: str, label: str = "Settings") -> Any:
@@ -89,17 +95,24 @@ def settings_card(owner: str, name: str, label: str = "Settings") -> Any:
     label : str
         Of the fold.
     """
-    if owner in st.session_state.get(f"{name}_last", {}):
+    folded = owner in st.session_state.get(f"{name}_last", {}) or _begun_is_done(owner, name)
+    st.session_state[f"{name}_folded"] = folded
+    if folded:
         return st.popover(label, icon=":material/tune:", type=quiet())
     return st.container(border=True)
 
 
+def _begun_is_done(owner: str, name: str) -> bool:
+    """Whether the job that was begun here last has a result, which this run will show."""
+    key = st.session_state.get(f"{name}_begun", {}).get(owner)
+    job = None if key is None else waiting.find(key)
+    return job is not None and job.state == "done"
+
+
 def fold_settings(owner: str, name: str, asked: Request) -> None:
     """Note the job whose result is shown; the settings fold from the first one on."""
-    kept = st.session_state.setdefault(f"{name}_last", {})
-    first = owner not in kept
-    kept[owner] = asked.key
-    if first:
+    st.session_state.setdefault(f"{name}_last", {})[owner] = asked.key
+    if not st.session_state[f"{name}_folded"]:
         st.rerun()
 
 
@@ -121,7 +134,7 @@ def asked_for(
     ----------
     owner : str
         As of `finished`.
-    place : container
+    place : empty
         Place of the button that starts the job, with this ``label``.
     name : str
         Name of the computation, which distinguishes the session's last jobs of an owner.
@@ -130,14 +143,15 @@ def asked_for(
     """
     kept = st.session_state.setdefault(f"{name}_last", {})
     again = st.session_state.get(_AGAIN) == asked.key  # a damaged result: computed without a click
-    if again or waiting.find(asked.key) is not None:
+    if (
+        again
+        or waiting.find(asked.key) is not None
+        or _clicked(asked, owner, place, label=label, key=f"{name}_start", name=name)
+    ):
         job = finished(asked, owner)
         if job is not None:
             fold_settings(owner, name, asked)
         return job
-    if place.button(label, key=f"{name}_start", type=emphasis(), icon=":material/play_arrow:"):
-        begin(asked, owner)
-        st.rerun()
     former = kept.get(owner)
     last = None if former is None else waiting.find(former)
     if last is not None and last.state == "done":

@@ -36,6 +36,8 @@ _LAST = "last_job"
 _OWNERS = "job_owners"
 _STOPPED = "stopped_jobs"
 _SESSION = "session_user"
+_NEARLY_DONE = 0.9
+_PATIENCE = 0.3  # seconds to wait for the end of such a job: the page need not ask again
 _ASKED = "asked_jobs"  # everybody's jobs that this session began, waited for or stopped
 
 
@@ -154,6 +156,8 @@ def _follow(job_id: str) -> None:
     if session.page_left():
         return
     job = jobs().get(job_id)
+    if job is not None and not job.finished and job.progress > _NEARLY_DONE:
+        job = jobs().wait(job_id, _PATIENCE)
     if job is None or job.finished:
         st.rerun()
     progress(job, where="page")
