@@ -12,6 +12,43 @@ Array = np.ndarray[Any, Any]
 compiled = njit(nogil=True, cache=True)
 
 
+BUCKETS = 2**13
+SHIFT = 18  # leaves the exponent of a number in single precision and its 5 first digits
+
+
+@compiled
+def among_all(points: Array, columns: Array, wanted: int, index: Array, count: Array) -> None:
+    """For every point the ``wanted`` nearest rows and those about as far as the last, ascending.
+
+    ``columns`` (d, n) holds the coordinates of the rows. Squared distances are counted in buckets
+    by the leading digits of their rounded values; rounding keeps their order, so the buckets up to
+    the one of the last hold the nearest rows with all ties.
+    """
+    d, n = columns.shape
+    squared, rounded = np.empty(n), np.empty(n, dtype=np.float32)
+    digits, held = rounded.view(np.int32), np.empty(BUCKETS, dtype=np.int64)
+    for i in range(len(points)):
+        squared[:] = 0.0
+        for c in range(d):
+            for j in range(n):
+                off = columns[c, j] - points[i, c]
+                squared[j] += off * off
+        held[:] = 0
+        for j in range(n):
+            rounded[j] = squared[j]
+            held[digits[j] >> SHIFT] += 1
+        last, total = 0, held[0]
+        while total < wanted:
+            last += 1
+            total += held[last]
+        end = 0
+        for j in range(n):
+            if end < total:
+                index[i, end] = j
+                end += digits[j] >> SHIFT <= last
+        count[i] = end
+
+
 @compiled
 def gather(tile: Array, start: int, limit: Array, index: Array, value: Array, count: Array) -> None:
     """Append to every point's list the rows whose value is within the point's limit.
@@ -64,6 +101,26 @@ def squared_distances(
                 distance += off * off
             squared[i, j] = distance
         squared[i, count[i] :] = np.inf
+
+
+@compiled
+def lowest_first(order: Array, ascending: Array, index: Array, k: int) -> Array:
+    """``order`` (b, w), the lowest of ``index`` (b, w) first where distances are equal.
+
+    ``ascending`` (b, w) holds the distances in this order. What comes after the first k, and is not
+    level with the k-th, stays as it is.
+    """
+    for i in range(order.shape[0]):
+        start = 0
+        while start < k:
+            end = start + 1
+            while end < order.shape[1] and ascending[i, end] == ascending[i, start]:
+                end += 1
+            if end > start + 1:
+                level = order[i, start:end].copy()
+                order[i, start:end] = level[np.argsort(index[i][level])]
+            start = end
+    return order
 
 
 @compiled

@@ -20,7 +20,13 @@ from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.distributions.wrapped import concatenate
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.progress import Progress, part_of
-from kdcal_core.regression.neighbour_search import Kernel, NeighbourSearch, Scaling, kernel_weights
+from kdcal_core.regression.neighbour_search import (
+    Kernel,
+    NeighbourSearch,
+    Scaling,
+    kernel_weights,
+    sorting_keys,
+)
 from kdcal_core.regression.recalibrators import (
     PIT_EDGE,
     Recalibrator,
@@ -288,6 +294,7 @@ def select_neighbours(
     base = widened(distribution, widening_of(distribution, y))
     pit = drawn_inside(base, y, pit_values(base, y, seed), seed)
     pit = np.clip(pit, PIT_EDGE, 1 - PIT_EDGE)
+    keys = sorting_keys(pit)
     scored = at_most(n, max_rows, [seed, 1])
     report = part_of(progress, 0.0, 1.0)
     rows = np.empty((len(checked), len(grid), len(scored)))
@@ -298,7 +305,7 @@ def select_neighbours(
         held, kept = np.flatnonzero(fold[scored] == i), np.flatnonzero(fold != i)
         if len(held):
             rows[s][:, held] = _fold_crps(
-                base, y, pit, weight, named[s], kept, scored[held], grid, kernel
+                base, y, pit, keys, weight, named[s], kept, scored[held], grid, kernel
             )
 
     def note(at: int) -> str:
@@ -328,6 +335,7 @@ def _fold_crps(
     distribution: PredictiveDistribution,
     y: FloatArray,
     pit: FloatArray,
+    keys: NDArray[Any],
     weight: FloatArray | None,
     space: FloatArray,
     kept: IntArray,
@@ -347,6 +355,7 @@ def _fold_crps(
             distribution[rows],
             y[rows],
             pit[kept][near.index],
+            keys[kept][near.index],
             near.distance,
             None if weight is None else weight[kept][near.index],
             ks,
@@ -359,6 +368,7 @@ def _crps_of_each_k(
     distribution: PredictiveDistribution,
     y: FloatArray,
     pit: FloatArray,
+    keys: NDArray[Any],
     distance: FloatArray,
     weight: FloatArray | None,
     ks: IntArray,
@@ -371,14 +381,14 @@ def _crps_of_each_k(
 
     Parameters
     ----------
-    pit, distance : (rows, largest k)
-        PIT values and distances of the neighbours, the nearest first.
+    pit, keys, distance : (rows, largest k)
+        PIT values of the neighbours, the nearest first, what sorts them, and distances.
     weight : (rows, largest k), optional
         Their weights.
     """
     from kdcal_core.regression import _nearest_kernels as kernels
 
-    order = np.argsort(pit, axis=1, kind="stable")
+    order = np.argsort(keys, axis=1, kind="stable")
     away = distribution.ppf(np.take_along_axis(pit, order, axis=1)) - y[:, np.newaxis]
     found = np.empty((len(ks), len(y)))
     for i, k in enumerate(ks):

@@ -58,6 +58,7 @@ class Scaling:
 
 Kernel = Literal["epanechnikov", "uniform"]
 
+MOST_RANKS = 2**16
 BEYOND = 1e-3
 """Margin of the scale u beyond the last neighbour, which gives it a positive weight."""
 
@@ -95,6 +96,22 @@ def kernel_weights(distance: FloatArray, kernel: Kernel, radius: float | None = 
     return weights
 
 
+def sorting_keys(values: FloatArray) -> NDArray[Any]:
+    """Keys that sort as these values (n,) do: their ranks, where these fit into 16 bits.
+
+    numpy's stable sort then goes by digits, in a tenth of the time and with the same result.
+
+    Examples
+    --------
+    >>> sorting_keys(np.array([0.5, 0.1, 0.5]))
+    array([1, 0, 1], dtype=uint16)
+    """
+    different, rank = np.unique(values, return_inverse=True)
+    return rank.astype(np.uint16) if len(different) <= MOST_RANKS else values
+
+
+DENSE = 16
+"""A tree is not asked for more than one row in so many."""
 SPARE = 16
 """Number of a tree's candidates beyond k, to find ties at the k-th."""
 CHUNK = 2048
@@ -134,18 +151,23 @@ class Proposer(Protocol):
 class TreeCandidates:
     """The k nearest by scipy's k-d tree; exact for epsilon 0, except for longer ties.
 
+    A tree asked for a good part of all rows takes longer than looking at each of them.
+
     Examples
     --------
     >>> found = TreeCandidates(np.array([[0.0], [5.0], [1.0]]))(np.array([[0.9]]), 2)
     >>> sorted(found.index[0, : found.count[0]].tolist()), found.unsure.tolist()
-    ([0, 1, 2], [False])
+    ([0, 2], [False])
     """
 
     def __init__(self, space: FloatArray, epsilon: float = 0.0) -> None:
         self._tree, self._epsilon = cKDTree(space), epsilon
+        self._columns = np.ascontiguousarray(space.T)
 
     def __call__(self, points: FloatArray, k: int) -> Candidates:
         n = int(self._tree.n)
+        if not self._epsilon and n <= DENSE * k:
+            return self._among_all(points, k)
         wanted = k if self._epsilon else min(n, k + SPARE)
         asked = self._tree.query(points, k=[*range(1, wanted + 1)], eps=self._epsilon)
         distance, index = np.asarray(asked[0]), np.asarray(asked[1])
@@ -153,6 +175,14 @@ class TreeCandidates:
         if self._epsilon:
             unsure[:] = False
         return Candidates(index, np.full(len(points), wanted), unsure)
+
+    def _among_all(self, points: FloatArray, k: int) -> Candidates:
+        from kdcal_core.regression import _nearest_kernels as kernels
+
+        index = np.empty((len(points), self._columns.shape[1]), dtype=np.int32)
+        count = np.empty(len(points), dtype=np.int64)
+        kernels.among_all(points, self._columns, k, index, count)
+        return Candidates(index[:, : count.max()], count, np.zeros(len(points), dtype=np.bool_))
 
 
 class LineCandidates:
@@ -340,11 +370,12 @@ class NeighbourSearch:
 
     Notes
     -----
-    Exact search walks along the values of one column, uses scipy's k-d tree for two to four, and
-    single-precision products above. All propose candidates that include the k nearest in spite of
-    rounding. Their distances are then computed in double precision from differences, coordinate by
-    coordinate. Points whose ties leave a proposer uncertain are searched in full. Ties therefore
-    always go to the lowest row, for any method and number of threads.
+    Exact search walks along the values of one column, uses scipy's k-d tree for two to four (or
+    looks at all rows for a good part of them), and single-precision products above. All propose
+    candidates that include the k nearest in spite of rounding. Their distances are then computed in
+    double precision from differences, coordinate by coordinate. Points whose ties leave a proposer
+    uncertain are searched in full. Ties therefore always go to the lowest row, for any method and
+    number of threads.
 
     A search of 10,000 points among 100,000 rows with k = 1,000 takes 1.5 to 3.5 s of processor time
     with 1 to 4 columns and 1.5 to 2 s with 5 to 20. Approximate search is offered because Torres et
@@ -433,15 +464,16 @@ class NeighbourSearch:
         self, points: FloatArray, found: Candidates, k: int
     ) -> tuple[IntArray, FloatArray]:
         """The k nearest candidates, nearest first, with lower rows first in ties."""
+        from kdcal_core.regression import _nearest_kernels as kernels
+
         squared = self._squared(points, found)
-        # candidates mostly come in this order already, which the stable sort makes use of
-        order = np.argsort(squared, axis=1, kind="stable")
+        order = np.argsort(squared, axis=1)
         sorted_ = np.take_along_axis(squared, order, axis=1)
         # a tie within the k nearest, or between the k-th and the next
         near = sorted_[:, : k + 1]
         ties = np.flatnonzero((near[:, 1:] == near[:, :-1]).any(axis=1))
         if len(ties):
-            order[ties] = np.lexsort((found.index[ties], squared[ties]), axis=1)
+            order[ties] = kernels.lowest_first(order[ties], sorted_[ties], found.index[ties], k)
         index = np.take_along_axis(found.index, order[:, :k], axis=1).astype(np.int64, copy=False)
         return index, np.sqrt(sorted_[:, :k])
 

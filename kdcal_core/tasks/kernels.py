@@ -107,7 +107,7 @@ def _top_label() -> None:
 
 
 def _local() -> None:
-    X, _ = _rows()
+    X = _rows()[0].round(1)  # with ties, which have a kernel too
     stated = Normal(X[:, 0], 1.0)
     for space in (X, X[:, :1], np.hstack([X] * 3)):  # one, few and many columns have own kernels
         LocalRecalibration(k=50).fit(stated, X[:, 1], space).predict(stated, space)

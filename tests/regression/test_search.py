@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from threadpoolctl import threadpool_limits
 
+from kdcal_core.regression import neighbour_search
 from kdcal_core.regression.neighbour_search import NeighbourSearch, recall
 
 
@@ -81,6 +82,22 @@ def test_approximate_search_keeps_its_promise(columns):
     assert recall(search, found.index, points, sample=100) == pytest.approx(same)
     careful = NeighbourSearch(space, "approximate").query(points, 20)
     np.testing.assert_array_equal(careful.index, true.index)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-30, 1e-170, 1e25, 1e160])
+@pytest.mark.parametrize("columns", [2, 3, 4])
+@pytest.mark.parametrize("decimals", [0, 15])
+def test_a_tree_and_a_look_at_all_rows_find_the_same(columns, scale, decimals, monkeypatch):
+    rng = np.random.default_rng(columns)
+    space = np.round(rng.normal(size=(900, columns)), decimals) * scale
+    space[0] *= 1000  # an outlier
+    points = np.vstack([rng.normal(size=(40, columns)) * scale, space[:5]])
+    found = []
+    for dense in (0, 10**9):
+        monkeypatch.setattr(neighbour_search, "DENSE", dense)
+        found.append(NeighbourSearch(space).query(points, 60))
+    assert found[0].index.tobytes() == found[1].index.tobytes()
+    assert found[0].distance.tobytes() == found[1].distance.tobytes()
 
 
 def test_search_counts_what_lies_within_a_radius():
