@@ -23,7 +23,7 @@ from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics import Estimate, HistogramAnchor
 from kdcal_core.text import escape_html, figures_text, formatted
 
-MAX_MARKS = 5000
+MAX_MARKS = 2500
 _TOP, _BOTTOM = 92, 58  # legend and the first titles; axis and its title
 _TITLE = 46  # pixels between rows of panels for two lines of title
 _TICKS = 26

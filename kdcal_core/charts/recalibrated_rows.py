@@ -234,7 +234,7 @@ def misses_figure(
 ) -> go.Figure:
     """The same rows on the same axes for each panel: hits faint grey, misses light red.
 
-    At most 5,000 marks are sent: a uniform sample of rows, the same in every panel. It does not
+    At most 2,500 marks are sent: a uniform sample of rows, the same in every panel. It does not
     depend on hits and misses, so the shares seen are unbiased. The counts in the titles are those
     of all rows. Triangles point to the side of the outcome.
 
@@ -274,7 +274,7 @@ def drawn_rows(n: int, n_panels: int) -> NDArray[np.int64]:
     Examples
     --------
     >>> drawn_rows(3, 2), drawn_rows(1_000_000, 2).size
-    (array([0, 1, 2]), 2495)
+    (array([0, 1, 2]), 1245)
     """
     return at_most(n, (MAX_MARKS - _OTHERS) // max(n_panels, 1), 0)
 
@@ -419,7 +419,7 @@ def truth_figure(
 ) -> go.Figure:
     """Two squares, mean and standard deviation: correct estimates lie on the dashed diagonal.
 
-    At most 5,000 marks: a uniform sample of rows, the same for every method.
+    At most 2,500 marks: a uniform sample of rows, the same for every method.
 
     Parameters
     ----------

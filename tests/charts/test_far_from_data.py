@@ -149,7 +149,7 @@ def test_maps_share_axes_and_draw_few_points() -> None:
     heat = [trace for trace in figure.data if trace.type == "heatmap"]
     assert [trace.showscale for trace in heat] == [False, True]
     points = [trace for trace in figure.data if trace.type == "scatter"]
-    assert sum(len(trace.x) for trace in points) == 2000
+    assert sum(len(trace.x) for trace in points) == 1000
     assert len({(trace.marker.color, trace.marker.symbol) for trace in points}) == 12
     layout = json.loads(figure.to_json())["layout"]
     assert layout["xaxis2"]["matches"] == layout["xaxis3"]["matches"] == "x"
