@@ -157,7 +157,7 @@ class Sets:
 SUMMED = "rows together, and many as their summary"
 """The edition of tasks that take `Sets.summary` where there is one."""
 
-FITTED = "folds whatever the class, whole clusters"
+FITTED = "folds whatever the class, whole clusters, weighted graphs"
 """The edition of tasks that fit calibrators."""
 
 BOTH_SETS: tuple[Part, ...] = ("calibration", "evaluation")

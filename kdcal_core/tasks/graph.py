@@ -20,9 +20,9 @@ from kdcal_core.calibration import (
     KernelDensityNetwork,
     Located,
 )
-from kdcal_core.calibration.graph.forest_and_network import UNWEIGHTED, KernelDensityCalibrator
+from kdcal_core.calibration.graph.forest_and_network import KernelDensityCalibrator
 from kdcal_core.calibration.graph.gamma_floor_blend import Blend
-from kdcal_core.data import FloatArray, IntArray, row_dependence
+from kdcal_core.data import FloatArray, IntArray, row_dependence, weight_column
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.jobs.executors import chosen_executor
 from kdcal_core.progress import Progress, part_of
@@ -226,7 +226,7 @@ def _needs_codes(review: Review) -> None:
     "Fitting the kernel density version",
     reads=ALL_ROWS,
     needs=_needs_codes,
-    edition="calibrator, no class ruled out, facts and distance, half a nat, clusters",
+    edition="calibrator, no class ruled out, facts and distance, half a nat, clusters, weights",
 )
 def fit_graph(sets: Sets, settings: GraphSettings) -> GraphRun:
     """Fit the graph of a review.
@@ -246,12 +246,14 @@ def fit_graph(sets: Sets, settings: GraphSettings) -> GraphRun:
         settings.seed, distance=settings.distance, output_layer=settings.output_layer
     )
     X, y = reader.labelled("calibration")
-    column = reader.roles.time or reader.roles.cluster
-    together = None
-    if column is not None:
-        design = row_dependence(sets.frame("calibration", (column,)), reader.roles)
-        together = dependence_of(design_of(None, design))
-    given: dict[str, Any] = {"sample_weight": design_of(None, together)}
+    roles = reader.roles
+    columns = tuple(one for one in (roles.time or roles.cluster, roles.weight) if one is not None)
+    weight = together = None
+    if columns:
+        frame = sets.frame("calibration", columns)
+        weight = weight_column(frame, roles)
+        together = dependence_of(design_of(None, row_dependence(frame, roles)))
+    given: dict[str, Any] = {"sample_weight": design_of(weight, together)}
     inside = np.ones(len(y), dtype=bool)
     if reader.has("training"):
         given["X_partition"], given["y_partition"] = reader.labelled("training")
@@ -275,9 +277,6 @@ def fit_graph(sets: Sets, settings: GraphSettings) -> GraphRun:
         estimator = calibrator.estimator_
         rows = placed(model, X[inside], y[inside], estimator, part_of(progress, 0.9, 1.0))
     estimator.save(path / _ESTIMATOR)
-    notes = list(calibrator.notes_)
-    if reader.roles.weight is not None:
-        notes.append(UNWEIGHTED)
     record = GraphRecord(
         settings=settings,
         kind="forest" if isinstance(estimator, KernelDensityForest) else "network",
@@ -291,7 +290,7 @@ def fit_graph(sets: Sets, settings: GraphSettings) -> GraphRun:
         if isinstance(estimator, KernelDensityNetwork)
         else None,
         distance=estimator.distance_,
-        notes=tuple(dict.fromkeys(notes)),
+        notes=tuple(dict.fromkeys(calibrator.notes_)),
         facts=GraphFacts.of(estimator.graph_),
     )
     return GraphRun(record, estimator.graph_, rows, np.flatnonzero(inside))

@@ -27,7 +27,7 @@ from kdcal_core.calibration import (
 )
 from kdcal_core.calibration.graph.estimator import KernelDensityEstimator
 from kdcal_core.data import ScoredSet
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError
 from kdcal_core.models import wrap_model
 from kdcal_core.offers import import_modules
 
@@ -185,15 +185,14 @@ def test_what_is_missing_is_said(made):
         calibrated(one, rows.proba)
 
 
-def test_a_kernel_density_graph_notes_weights_and_refuses_strangers(made):
+def test_a_kernel_density_graph_takes_weights_and_refuses_strangers(made):
     rows, X, training, model = made
     one = CALIBRATORS["kernel_density"].factory()
-    with pytest.warns(InputWarning, match="weights are not used"):
-        one.fit(rows.proba, rows.y, X, np.linspace(1, 2, N), model=model)
-    weighted = one.predict_proba(rows.proba, X)
+    plain = one.fit(rows.proba, rows.y, X, model=model).predict_proba(rows.proba, X)
+    one.fit(rows.proba, rows.y, X, np.linspace(1, 2, N), model=model)
+    assert np.abs(one.predict_proba(rows.proba, X) - plain).max() > 1e-3
     one.fit(rows.proba, rows.y, X, np.full(N, 3.0), model=model)
-    assert not any("weights" in note for note in one.notes_)
-    np.testing.assert_array_equal(one.predict_proba(rows.proba, X), weighted)
+    np.testing.assert_array_equal(one.predict_proba(rows.proba, X), plain)
     with pytest.raises(InputError, match="Training rows need labels"):
         one.fit(rows.proba, rows.y, X, X_partition=training[0], model=model)
     more = np.column_stack([rows.proba, np.zeros(N)])

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_reviews import csv, quiet, rows
+from sklearn.ensemble import RandomForestClassifier
+from small_reviews import csv, made, quiet, rows
 
 from kdcal_core.calibration import KernelDensityForest, KernelDensityNetwork
+from kdcal_core.calibration.graph.forest_and_network import KernelDensityCalibrator
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobManager
 from kdcal_core.models import wrap_model
@@ -191,16 +193,21 @@ def test_rows_in_both_sets_are_noted(forest, tmp_path, texts):
     assert any("150 rows" in note for note in run.record.notes)
 
 
-def test_weights_are_not_used_and_that_is_noted(forest, tmp_path):
-    other = copied(forest, tmp_path)
-    other.workspace.update(
-        other.review.id, lambda review: replace(review, roles=replace(review.roles, weight="a"))
+def test_the_weights_of_the_calibration_set_count_in_the_fit(tmp_path):
+    train, frame = rows(200, 0), rows(150, 1)
+    weight = np.random.default_rng(0).exponential(size=150)
+    model = RandomForestClassifier(20, random_state=0).fit(train[["a", "b"]], train["kind"])
+    review = made(tmp_path, model, {"calibration": frame.assign(weight=weight)})
+    review.workspace.update(
+        review.review.id, lambda one: replace(one, roles=replace(one.roles, weight="weight"))
     )
-    for name in ("weighted", "plain"):
-        (tmp_path / name).mkdir()
-    weighted, plain = fit(other, tmp_path / "weighted"), fit(forest, tmp_path / "plain")
-    assert "weights are not used" in weighted.record.notes[-1]
-    np.testing.assert_array_equal(weighted.graph.class_masses, plain.graph.class_masses)
+    graph = fit(review, tmp_path).graph
+    X, y = frame[["a", "b"]], (frame["kind"] == "same").to_numpy().astype(int)
+    calibrator = KernelDensityCalibrator().fit(model.predict_proba(X), y, X, weight, model=model)
+    expected = calibrator.estimator_.graph_
+    np.testing.assert_allclose(graph.class_masses, expected.class_masses, rtol=1e-12)
+    np.testing.assert_allclose(graph.holdout_weight, expected.holdout_weight, rtol=1e-12)
+    assert graph.log_floor == pytest.approx(expected.log_floor)
 
 
 def test_it_can_be_cancelled(forest, tmp_path):

@@ -10,7 +10,7 @@ import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypeVar
@@ -49,7 +49,7 @@ from kdcal_core.calibration.graph.placement import (
     warn_of_overlap,
     warn_of_unseen_classes,
 )
-from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data import FloatArray, IntArray, check_weight
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Model, fingerprint, wrap_model
 from kdcal_core.models.coordinates import (
@@ -211,6 +211,8 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         X_holdout: Any = None,
         y_holdout: Any = None,
         *,
+        sample_weight: Any = None,
+        sample_weight_holdout: Any = None,
         dependence: Dependence | None = None,
         dependence_holdout: Dependence | None = None,
         progress: Progress | None = None,
@@ -229,6 +231,10 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
             Rows that neither the model nor this fit has seen. By default ``holdout_share`` of the
             rows is split off, stratified by class and seeded by ``random_state``; clusters stay
             whole, and of rows in time the last ones are held out.
+        sample_weight, sample_weight_holdout : arrays, optional
+            Positive weights of the n rows, and of the held-out ones where they are given. Held-out
+            rows count as their effective number in floor, blend and standard error; log n in Eq. 18
+            counts every row once.
         dependence, dependence_holdout : Dependence, optional
             Of the n rows, and of the held-out ones where they are given. Dependent rows count as
             the effective number of rows in floor, blend and standard error. Densities, and log n in
@@ -266,7 +272,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         index = class_indices(y, model.classes, len(columns))
         own = own_labels(y, index, model.classes)
         # codes before the split, so that an error names the caller's row
-        rows, held = replace(self._read(model, columns, index), dependence=dependence), None
+        rows, held = self._read(model, columns, index, dependence, sample_weight), None
         if X_holdout is None:
             mask = split_off(index, self.holdout_share, self.random_state, dependence)
             if mask.any():
@@ -275,8 +281,8 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
             X_held = own_columns(X_holdout, model)
             y_held = class_indices(y_holdout, model.classes, len(X_held))
             warn_of_overlap(columns, index, X_held, y_held)
-            held = self._read(model, X_held, y_held) if len(y_held) else None
-            held = None if held is None else replace(held, dependence=dependence_holdout)
+            if len(y_held):
+                held = self._read(model, X_held, y_held, dependence_holdout, sample_weight_holdout)
         if held is None:
             warnings.warn(
                 "There are too few rows to hold any out: gamma is the largest given one, "
@@ -437,9 +443,13 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         with errors_name_file(path):
             return estimator_from_parts(cls, about, arrays, model)
 
-    def _read(self, model: Model, X: Any, y: IntArray) -> FitRows:
+    def _read(
+        self, model: Model, X: Any, y: IntArray, dependence: Dependence | None, weight: Any
+    ) -> FitRows:
         codes = partition_codes(model, X, self._first_layer())
-        return FitRows(X, y, codes)
+        mass = check_weight(weight, len(y))
+        equal = mass.min() == mass.max()
+        return FitRows(X, y, codes, dependence, None if equal else mass)
 
     def _wishes(self) -> Wishes:
         return Wishes(

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from kdcal_core.calibration.graph.gamma_floor_blend import (
     checked_prior,
@@ -47,7 +48,7 @@ from kdcal_core.partition import (
 )
 from kdcal_core.partition.codes import rows_of
 from kdcal_core.progress import Progress, part_of
-from kdcal_core.statistics import Dependence, design_effect, surprisal
+from kdcal_core.statistics import Dependence, design_effect, kish, surprisal
 
 _ASKED = 1000
 _FEWEST_IN_A_FOLD = 100
@@ -163,12 +164,14 @@ def settle(
         f"The fit on {n:,} rows in {p:,} polytopes",
         "Fit on fewer rows, give fewer gammas, or use a model with fewer trees or units.",
     )
-    centres, variances = fit_gaussians(x, index, p)
-    cells = np.bincount(index * n_classes + rows.y, minlength=p * n_classes)
-    counts = cells.reshape(p, n_classes).astype(np.int64)
+    centres, variances = fit_gaussians(x, index, p, rows.weight)
+    whole, unit = _counts(rows, index, p, n_classes)
     masses = class_masses(
-        codes, counts, exponents, progress=part_of(progress, 0.0, 0.8), executor=executor
+        codes, whole, exponents, progress=part_of(progress, 0.0, 0.8), executor=executor
     )
+    counts: NDArray[Any] = whole
+    if rows.weight is not None:
+        counts, masses = whole * unit, masses * unit
     graph = KernelDensityGraph(
         classes=model.classes,
         n=n,
@@ -192,6 +195,7 @@ def settle(
         holdout=None,
         holdout_y=None if held is None else held.y,
         together=None if held is None else _present(held.dependence),
+        holdout_weight=None if held is None else _mean_one(held.weight),
     )
     distances: tuple[Distance, ...] = ("geodesic", "euclidean")
     if wishes.distance != "auto":
@@ -207,6 +211,30 @@ def settle(
     return made[0] if len(made) == 1 else min(made, key=lambda one: _held_out_loss(one[1]))
 
 
+_STEPS = 2.0**30
+
+
+def _counts(rows: FitRows, index: IntArray, p: int, n_classes: int) -> tuple[IntArray, float]:
+    """Rows by polytope and class, (p, K), or their weights in whole units, and the unit.
+
+    The kernel's sums are of whole numbers, which do not depend on their order. The unit is a
+    2^-30th of the largest weight, with mean 1.
+    """
+    cell, weight = index * n_classes + rows.y, _mean_one(rows.weight)
+    found = np.bincount(cell, weights=weight, minlength=p * n_classes).reshape(p, n_classes)
+    if weight is None:
+        return found.astype(np.int64), 1.0
+    unit = float(weight.max()) / _STEPS
+    return np.maximum(np.rint(found / unit), found > 0).astype(np.int64), unit
+
+
+def _mean_one(weight: FloatArray | None) -> FloatArray | None:
+    """Weights of the rows that are there, with mean 1; None where all are equal."""
+    if weight is None or weight.min() == weight.max():
+        return None
+    return np.asarray(weight / weight.mean())
+
+
 def _present(dependence: Dependence | None) -> Dependence | None:
     """The dependence with units counted over those that are there."""
     if dependence is None:
@@ -219,11 +247,17 @@ def _present(dependence: Dependence | None) -> Dependence | None:
 
 
 def _effect_of_shares(rows: FitRows) -> float:
-    """How many times fewer rows dependent rows count for in the classes' shares, at least 1."""
+    """How many times fewer rows these count for in the classes' shares, at least 1.
+
+    That is because of their dependence and of unequal weights.
+    """
+    mass = np.ones(len(rows.y)) if rows.weight is None else rows.weight
+    unequal = len(mass) / kish(mass)
     if rows.dependence is None:
-        return 1.0
+        return unequal
     most = (rows.y == np.bincount(rows.y).argmax()).astype(np.float64)
-    return max(1.0, design_effect(most - most.mean(), np.ones(len(most)), rows.dependence))
+    away = most - np.average(most, weights=mass)
+    return unequal * max(1.0, design_effect(away, mass, rows.dependence))
 
 
 def _measured(
@@ -261,7 +295,8 @@ def _held_out_loss(graph: KernelDensityGraph) -> float:
     assert graph.holdout is not None
     assert graph.holdout_y is not None
     proba = graph.posterior(graph.holdout)
-    return float(surprisal(proba[np.arange(len(proba)), graph.holdout_y]).mean())
+    lost = surprisal(proba[np.arange(len(proba)), graph.holdout_y])
+    return float(np.average(lost, weights=graph.holdout_weight))
 
 
 FAR = 1.5

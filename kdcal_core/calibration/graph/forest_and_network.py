@@ -273,8 +273,6 @@ holdout_share, random_state
 
 LEAST_LOG_FLOOR = -1e300
 """The least fixed log b: no row is unknown."""
-UNWEIGHTED = "The kernel density version counts every row once: weights are not used."
-"""The note if rows have weights."""
 
 
 @storable
@@ -397,9 +395,8 @@ class KernelDensityCalibrator(Calibrator):
         X : DataFrame or array of n rows
             The model's inputs.
         sample_weight : (n,) array or RowDesign, optional
-            Weights are not used: every row counts once, and ``notes_`` say so if they differ. The
-            dependence is: clusters are held out whole, and dependent rows count as the effective
-            number of rows in floor, blend and standard error.
+            Clusters are held out whole, and dependent rows, or rows of unequal weight, count as the
+            effective number of rows in floor, blend and standard error. Training rows count once.
         X_partition, y_partition : DataFrame or array of m rows and (m,) array, optional
             The model's training rows with their true classes, as in ``y``.
         model : Model, or what :func:`kdcal_core.models.wrap_model` takes
@@ -416,14 +413,14 @@ class KernelDensityCalibrator(Calibrator):
         """
         self._validate_params()
         proba, y = self._learnt(proba, y)
-        weight = check_weight(sample_weight, len(proba))
         opened = _opened(model, proba.shape[1])
         self.n_classes_ = proba.shape[1]
         self.notes_ = ()
         # labels by name, because indices could be mistaken for numeric class names
         names = np.array(opened.classes)
         rows: tuple[Any, ...] = X, names[y]
-        together = {"dependence": dependence_of(sample_weight)}
+        weight, dependence = check_weight(sample_weight, len(proba)), dependence_of(sample_weight)
+        of_rows: dict[str, Any] = {"sample_weight": weight, "dependence": dependence}
         if (X_partition is None) != (y_partition is None):
             raise InputError(
                 "Training rows need labels and labels need rows",
@@ -433,18 +430,16 @@ class KernelDensityCalibrator(Calibrator):
         if X_partition is not None:
             trained = self._labels_of(y_partition, len(X_partition))
             rows = X_partition, names[trained], *rows
-            together = {"dependence_holdout": dependence_of(sample_weight)}
+            of_rows = {f"{name}_holdout": given for name, given in of_rows.items()}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", InputWarning)
             self.estimator_ = self._estimator(opened, X).fit(
-                *rows, **together, progress=progress, executor=executor
+                *rows, **of_rows, progress=progress, executor=executor
             )
         self.estimator_.graph_ = self._at_settings(self.estimator_.graph_)
         for one in caught:
             if issubclass(one.category, InputWarning):
                 self._note(str(one.message), warn=True)
-        if weight.min() != weight.max():
-            self._note(UNWEIGHTED, warn=True)
         self._note_few(len(y))
         return self
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp, softmax
 
@@ -51,17 +52,19 @@ UNSEEN = 0.5
 """Count of a class without rows, where no class is to be ruled out."""
 
 
-def class_shares(counts: IntArray, *, rules_out: bool, effect: float = 1.0) -> FloatArray:
+def class_shares(counts: NDArray[Any], *, rules_out: bool, effect: float = 1.0) -> FloatArray:
     """Share of each class among the fit rows, (K,).
 
     Parameters
     ----------
-    counts : (K,) array of int
+    counts : (K,) array
+        Numbers of rows, or sums of their weights.
     rules_out : bool
         Whether a class without rows has share 0, as in the papers. Otherwise it counts as half a
         row, because few rows do not show that a class is absent.
     effect : float
-        How many times fewer rows these count for, because they depend on one another.
+        How many times fewer rows these count for, because they depend on one another or have
+        unequal weights.
 
     Examples
     --------
@@ -179,7 +182,12 @@ class Selection:
         return float(self.gammas[self.best])
 
 
-def data_floor(log_marginal: FloatArray, alpha: float, effect: float = 1.0) -> FloatArray:
+def data_floor(
+    log_marginal: FloatArray,
+    alpha: float,
+    effect: float = 1.0,
+    weight: FloatArray | None = None,
+) -> FloatArray:
     """The k-th smallest held-out log density, k = max(1, floor(alpha (h + 1))), on the last axis.
 
     A new row like the held-out ones lies strictly below it with probability at most max(alpha, 1 /
@@ -193,17 +201,27 @@ def data_floor(log_marginal: FloatArray, alpha: float, effect: float = 1.0) -> F
         How many times fewer rows these count for, because they depend on one another. The k-th of
         h / effect rows then begins at the rank 1 + (k - 1) effect of all rows, so that the floor is
         lower, never higher; the guarantee holds for h / effect rows, and is approximate.
+    weight : (h,) array, optional
+        Weights of the rows with mean 1, which then count in ranks. ``effect`` says too by how much
+        unequal weights are worth fewer rows.
 
     Examples
     --------
     >>> float(data_floor(np.arange(99.0), 0.05))
     4.0
+    >>> float(data_floor(np.arange(99.0), 0.05, weight=np.repeat([5.0, 94 / 98], [1, 98])))
+    0.0
     """
     h = log_marginal.shape[-1]
     k = max(1, int(np.floor(alpha * (h / effect + 1) + 1e-9)))
     k = min(1 + int(np.floor((k - 1) * effect + 1e-9)), h)
-    floor: FloatArray = np.partition(log_marginal, k - 1, axis=-1)[..., k - 1]
-    return floor
+    if weight is None:
+        floor: FloatArray = np.partition(log_marginal, k - 1, axis=-1)[..., k - 1]
+        return floor
+    order = np.argsort(log_marginal, axis=-1, kind="stable")
+    reached = np.cumsum(weight[order], axis=-1) >= k - 1e-9
+    at = np.take_along_axis(order, reached.argmax(axis=-1)[..., np.newaxis], axis=-1)
+    return np.take_along_axis(log_marginal, at, axis=-1)[..., 0]
 
 
 FAR_WEIGHT = 0.0015
@@ -212,7 +230,13 @@ TENTH = 10.0
 """The posterior's constant lies where a tenth of the flagged ordinary rows would be below it."""
 
 
-def fallback(held: FloatArray, far: FloatArray, alpha: float, effect: float = 1.0) -> FloatArray:
+def fallback(
+    held: FloatArray,
+    far: FloatArray,
+    alpha: float,
+    effect: float = 1.0,
+    weight: FloatArray | None = None,
+) -> FloatArray:
     """Logarithm of the constant that the posterior adds to each density, on the last axis.
 
     The floor flags a share alpha of rows like the held-out ones. If all of these fell back to the
@@ -231,7 +255,7 @@ def fallback(held: FloatArray, far: FloatArray, alpha: float, effect: float = 1.
         ``M / (M + c)`` is at most 0.0015 where c is below the floor: it is less than ``M / c``.
     alpha : float in (0, 1)
         Above 0.05 the upper density is the median, and the step from it is shortened accordingly.
-    effect : float
+    effect, weight
         As of `data_floor`.
 
     Examples
@@ -244,9 +268,10 @@ def fallback(held: FloatArray, far: FloatArray, alpha: float, effect: float = 1.
     True
     """
     needed = logsumexp(far, axis=-1) - np.log(FAR_WEIGHT * far.shape[-1])
-    floor, many = data_floor(held, alpha, effect), min(TENTH * alpha, 0.5)
+    floor, many = data_floor(held, alpha, effect, weight), min(TENTH * alpha, 0.5)
     step = np.log(TENTH) / np.log(many / alpha) if many > alpha else 0.0
-    least = np.maximum(needed, floor - step * (data_floor(held, many, effect) - floor))
+    upper = data_floor(held, many, effect, weight)
+    least = np.maximum(needed, floor - step * (upper - floor))
     constant: FloatArray = np.minimum(least, floor)
     return constant
 
@@ -317,6 +342,7 @@ def fit_blend(
     y: IntArray,
     prior: FloatArray,
     effect: float = 1.0,
+    weight: FloatArray | None = None,
 ) -> Blend:
     """The weights with the smallest log loss on held-out rows, where they earn their place.
 
@@ -342,7 +368,9 @@ def fit_blend(
     prior : (K,) array
     effect : float
         How many times fewer rows these count for in the pull and in the gains, because they depend
-        on one another.
+        on one another or have unequal weights.
+    weight : (h,) array, optional
+        Positive weights of the rows.
 
     Examples
     --------
@@ -358,16 +386,19 @@ def fit_blend(
         return _MODEL_ALONE
     logs = opinions(model_proba, local, prior)[:, used][:, :, known]
     y = (np.cumsum(known) - 1)[y[used]]
-    pull = PULL * effect / len(y)
-    scaled = _fitted_weights(logs, y, _inverse_alike, pull, (1.0, 0.0), _MODEL_ONLY)
+    mass = np.ones(len(y)) if weight is None else weight[used] / weight[used].mean()
+    pull, rows = PULL * effect / len(y), (logs, y, mass)
+    scaled = _fitted_weights(rows, _inverse_alike, pull, (1.0, 0.0), _MODEL_ONLY)
     gain = _losses(_MODEL_ALONE, logs, y) - _losses(scaled, logs, y)
-    found = scaled if gain.sum() / effect > _NATS else _MODEL_ALONE
+    found = scaled if (mass * gain).sum() / effect > _NATS else _MODEL_ALONE
     halves = (0.5 * found.model, 0.5)
     penalty = partial(_away, centre=np.array(halves), unit=np.array([found.model, 1.0]))
-    both = _fitted_weights(logs, y, penalty, pull, halves, _BOTH)
+    both = _fitted_weights(rows, penalty, pull, halves, _BOTH)
     gain = _losses(found, logs, y) - _losses(both, logs, y)
-    chance = 2.0 * gain.std() * np.sqrt(len(y) / effect)
-    return both if gain.sum() / effect > max(chance, 2.0 * _NATS) else found
+    total = (mass * gain).sum()
+    spread = np.sqrt((mass * (gain - total / len(y)) ** 2).mean())
+    chance = 2.0 * spread * np.sqrt(len(y) / effect)
+    return both if total / effect > max(chance, 2.0 * _NATS) else found
 
 
 _MODEL_ALONE = Blend(1.0, 0.0)
@@ -378,15 +409,14 @@ _Penalty = Callable[[FloatArray], tuple[float, FloatArray]]
 
 
 def _fitted_weights(
-    logs: FloatArray,
-    y: IntArray,
+    rows: tuple[FloatArray, IntArray, FloatArray],
     penalty: _Penalty,
     pull: float,
     start: tuple[float, float],
     bounds: _Bounds,
 ) -> Blend:
     def drawn(weights: FloatArray) -> tuple[float, FloatArray]:
-        loss, slope = log_loss_and_slope(weights, logs, y)
+        loss, slope = log_loss_and_slope(weights, *rows)
         cost, cost_slope = penalty(weights)
         return loss + pull * cost, slope + pull * cost_slope
 
@@ -428,14 +458,17 @@ def opinions(model_proba: FloatArray, local: FloatArray, prior: FloatArray) -> F
 
 
 def log_loss_and_slope(
-    weights: FloatArray, logs: FloatArray, y: IntArray
+    weights: FloatArray, logs: FloatArray, y: IntArray, mass: FloatArray
 ) -> tuple[float, FloatArray]:
-    """Mean log loss of the blend at two weights, in nats, and its gradient, (2,)."""
+    """Mean log loss of the blend at two weights, in nats, and its gradient, (2,).
+
+    ``mass`` (h,) are weights of the rows with mean 1.
+    """
     rows = np.arange(len(y))
     log_proba = log_softmax(_weighted(weights, logs), axis=1)
     expected = (np.exp(log_proba) * logs).sum(axis=2)
-    slope = (expected - logs[:, rows, y]).mean(axis=1)
-    return -float(log_proba[rows, y].mean()), slope
+    slope = (mass * (expected - logs[:, rows, y])).mean(axis=1)
+    return -float((mass * log_proba[rows, y]).mean()), slope
 
 
 def _weighted(weights: FloatArray | tuple[float, float], logs: FloatArray) -> FloatArray:

@@ -46,7 +46,7 @@ _BLOCK_CELLS = 1 << 16
 
 
 def fit_gaussians(
-    x: FloatArray, index: IntArray, n_polytopes: int
+    x: FloatArray, index: IntArray, n_polytopes: int, weight: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Mean and mean squared deviation of each polytope's rows (Dey et al., Eqs. 14 and 15).
 
@@ -59,6 +59,8 @@ def fit_gaussians(
     index : (n,) array of int
         Polytope of each row; each polytope must have a row.
     n_polytopes : int
+    weight : (n,) array, optional
+        Positive weights of the rows.
 
     Returns
     -------
@@ -70,10 +72,11 @@ def fit_gaussians(
     >>> fit_gaussians(np.array([[0.0], [2.0], [5.0]]), np.array([0, 0, 1]), 2)[1].tolist()
     [[1.0], [0.0]]
     """
-    sizes = np.bincount(index, minlength=n_polytopes).astype(np.float64)
+    mass = np.ones(len(index)) if weight is None else weight
+    sizes = np.bincount(index, weights=mass, minlength=n_polytopes)
     # Row r of the matrix selects the rows of polytope r: its product with x sums over them.
     members = sparse.csr_array(
-        (np.ones(len(index)), (index, np.arange(len(index)))), shape=(n_polytopes, len(index))
+        (mass, (index, np.arange(len(index)))), shape=(n_polytopes, len(index))
     )
     centres = np.asarray(members @ x) / sizes[:, None]
     variances = np.zeros_like(centres)

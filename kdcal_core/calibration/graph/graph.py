@@ -36,7 +36,7 @@ from kdcal_core.calibration.graph.gaussians import (
 )
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import Dependence, DependenceKind, design_effect, surprisal
+from kdcal_core.statistics import Dependence, DependenceKind, design_effect, kish, surprisal
 from kdcal_core.store import decode, errors_name_file, read_archive, write_archive
 from kdcal_core.text import formatted
 
@@ -55,7 +55,7 @@ _KIND = "kernel density graph"
 _ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
     "centres": ("f", ("p", "d")),
     "variances": ("f", ("p", "d")),
-    "counts": ("i", ("p", "K")),
+    "counts": ("n", ("p", "K")),
     "exponents": ("f", ("G",)),
     "class_masses": ("f", ("G", "p", "K")),
     "prior": ("f", ("K",)),
@@ -65,15 +65,22 @@ _ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
     "holdout_y": ("i", ("h",)),
     "holdout_proba": ("f", ("h", "K")),
     "holdout_unit": ("i", ("h",)),
+    "holdout_weight": ("f", ("h",)),
     "variance_shape": ("f", ("d",)),
     "far_x": ("f", ("q", "d")),
     "far_index": ("i", ("q",)),
 }
 _HELD = {name for name in _ARRAYS if name.startswith("holdout")}
 _FAR = {name for name in _ARRAYS if name.startswith("far")}
-_MAY_LACK = {"variance_shape", "holdout_proba", "holdout_unit", *_FAR}
+_MAY_LACK = {"variance_shape", "holdout_proba", "holdout_unit", "holdout_weight", *_FAR}
 _PROBA_SUM = 1e-3  # tolerance for a model in single precision
-_DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
+_DTYPES: dict[str, tuple[Any, ...]] = {
+    "f": (np.float64,),
+    "i": (np.int64,),
+    "b": (np.bool_,),
+    "n": (np.int64, np.float64),  # numbers of rows, or sums of their weights
+}
+_COUNTS_SUM = 1e-4  # tolerance for sums of weights, as a share of the rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +108,8 @@ class KernelDensityGraph:
         Number of fit rows.
     centres, variances : (p, d) arrays
         Eqs. 14 and 15, the variances without the floor lambda.
-    counts : (p, K) int64
-        Number of fit rows by polytope and class.
+    counts : (p, K) int64 or float64
+        Number of fit rows by polytope and class, or the sum of their weights, which have mean 1.
     exponents : (G,) array
         Grid of gamma * log n, ascending.
     class_masses : (G, p, K) array
@@ -131,6 +138,8 @@ class KernelDensityGraph:
     together : Dependence or None
         Which held-out rows depend on one another; these count as the effective number of rows in
         floor, blend and standard error.
+    holdout_weight : (h,) array or None
+        Weights of the held-out rows with mean 1; None where all are equal.
 
     Notes
     -----
@@ -154,7 +163,7 @@ class KernelDensityGraph:
     n: int
     centres: FloatArray
     variances: FloatArray
-    counts: IntArray
+    counts: NDArray[Any]
     exponents: FloatArray
     class_masses: FloatArray
     prior: FloatArray
@@ -168,6 +177,7 @@ class KernelDensityGraph:
     blend: Blend | None = None
     far: Located | None = None
     together: Dependence | None = None
+    holdout_weight: FloatArray | None = None
 
     @property
     def gammas(self) -> FloatArray:
@@ -199,7 +209,7 @@ class KernelDensityGraph:
             return floor
         held = self._log_gaussian_held + self._log_weight[self.holdout.index]
         far = self._log_gaussian_far + self._log_weight[self.far.index]
-        found = fallback(held, far, self.floor_quantile, self._floor_effect)
+        found = fallback(held, far, self.floor_quantile, *self._for_floor)
         return min(float(found), floor)
 
     @property
@@ -343,8 +353,10 @@ class KernelDensityGraph:
             )
         local = self._local_as_fitted[self.holdout.index]
         models = _models(self.holdout)
-        effect = fit_effect(models, self.holdout_y, np.ones(self.n_holdout), self.together)
-        blend = fit_blend(models, local, self.holdout_y, self._fitted_prior, effect)
+        effect = self._unequal * fit_effect(models, self.holdout_y, self._mass, self.together)
+        blend = fit_blend(
+            models, local, self.holdout_y, self._fitted_prior, effect, self.holdout_weight
+        )
         other = replace(self, blend=blend)
         self._lend(other, *_OF_DENSITY)
         return other
@@ -370,19 +382,22 @@ class KernelDensityGraph:
             marginal = weight[:, held] + self._log_gaussian_held
             constant = np.full(n_exponents, self.effective_log_floor)
             if self.floor_quantile is not None:
-                constant = data_floor(marginal, self.floor_quantile, self._floor_effect)
+                constant = data_floor(marginal, self.floor_quantile, *self._for_floor)
                 if self.far is not None:
                     far = weight[:, self.far.index] + self._log_gaussian_far
-                    constant = fallback(marginal, far, self.floor_quantile, self._floor_effect)
+                    constant = fallback(marginal, far, self.floor_quantile, *self._for_floor)
             share = inside(marginal, constant[:, None])
             proba = share * right + (1.0 - share) * self._fitted_prior[self.holdout_y]
             each = surprisal(proba)
-            loss = each.mean(axis=1)
+            loss = (self._mass * each).mean(axis=1)
             if self.n_holdout > 1:
-                error = each.std(axis=1, ddof=1) / np.sqrt(self.n_holdout)
+                missed = each - loss[:, None]
+                error = np.sqrt((self._mass * missed**2).sum(axis=1) / (self.n_holdout - 1))
+                error /= np.sqrt(self.n_holdout / self._unequal)
                 if self.together is not None:
-                    ones, missed = np.ones(self.n_holdout), each - loss[:, None]
-                    error *= [design_effect(one, ones, self.together) ** 0.5 for one in missed]
+                    error *= [
+                        design_effect(one, self._mass, self.together) ** 0.5 for one in missed
+                    ]
         return Selection(self.exponents, self.gammas, loss, error, self.n_holdout, self._position)
 
     def save(self, path: str | Path) -> None:
@@ -446,15 +461,34 @@ class KernelDensityGraph:
         return np.zeros(0) if self.holdout is None else self._log_gaussian(self.holdout)
 
     @cached_property
+    def _mass(self) -> FloatArray:
+        """Weights of the held-out rows, (h,), with mean 1."""
+        ones = np.ones(self.n_holdout)
+        return ones if self.holdout_weight is None else self.holdout_weight
+
+    @property
+    def _unequal(self) -> float:
+        """How many times fewer rows the held-out ones count for, because weights are unequal."""
+        return self.n_holdout / kish(self._mass)
+
+    @property
+    def _for_floor(self) -> tuple[float, FloatArray | None]:
+        """What `data_floor` and `fallback` take beside the densities of the held-out rows."""
+        return self._floor_effect, self.holdout_weight
+
+    @cached_property
     def _floor_effect(self) -> float:
         """How many times fewer held-out rows count for the floor: by the ranks of their densities.
 
         The Gaussian alone gives the ranks, because they should not depend on gamma.
         """
-        if self.together is None or self.n_holdout < 2:
+        if self.n_holdout < 2:
             return 1.0
+        if self.together is None:
+            return self._unequal
         ranks = rankdata(self._log_gaussian_held)
-        return max(1.0, design_effect(ranks - ranks.mean(), np.ones(len(ranks)), self.together))
+        away = ranks - np.average(ranks, weights=self._mass)
+        return self._unequal * max(1.0, design_effect(away, self._mass, self.together))
 
     @cached_property
     def _log_gaussian_far(self) -> FloatArray:
@@ -505,7 +539,7 @@ class KernelDensityGraph:
                 fix="Fit with a hold-out, or give log_floor as a number.",
             )
         marginal = self._log_gaussian_held + self._log_weight[self.holdout.index]
-        floor = float(data_floor(marginal, quantile, self._floor_effect))
+        floor = float(data_floor(marginal, quantile, *self._for_floor))
         log_log_n = float(np.log(log_n(self.n)))
         log_floor = floor + log_log_n
         while log_floor - log_log_n > floor:  # rounding must not flag the row that sets the floor
@@ -569,6 +603,7 @@ class GraphRecord:
     floor_quantile: float | None = None
     blend: tuple[float, float] | None = None
     together: tuple[DependenceKind, int] | None = None  # with its lags
+    weighted: bool = False  # whether the counts are sums of weights
 
 
 def graph_parts(graph: KernelDensityGraph) -> tuple[GraphRecord, dict[str, NDArray[Any]]]:
@@ -582,6 +617,7 @@ def graph_parts(graph: KernelDensityGraph) -> tuple[GraphRecord, dict[str, NDArr
         graph.floor_quantile,
         None if graph.blend is None else (graph.blend.model, graph.blend.graph),
         None if graph.together is None else (graph.together.kind, graph.together.lags),
+        graph.counts.dtype == np.float64,
     )
     found = {name: getattr(graph, name) for name in _ARRAYS if name not in _HELD | _FAR}
     if graph.far is not None:
@@ -590,6 +626,7 @@ def graph_parts(graph: KernelDensityGraph) -> tuple[GraphRecord, dict[str, NDArr
     if held is not None and graph.holdout_y is not None:
         found |= {"holdout_x": held.x, "holdout_index": held.index, "holdout_tied": held.tied}
         found |= {"holdout_y": graph.holdout_y, "holdout_proba": held.proba}
+        found["holdout_weight"] = graph.holdout_weight
         if graph.together is not None:
             found["holdout_unit"] = graph.together.unit
     return about, {name: found[name] for name in _ARRAYS if found.get(name) is not None}
@@ -605,7 +642,10 @@ def graph_from_parts(about: GraphRecord, arrays: Mapping[str, NDArray[Any]]) -> 
     """
     found = {name: arrays[name] for name in _ARRAYS if name in arrays}
     lengths = _checked_shapes(found)
-    _demand(len(about.classes) == lengths["K"] and about.n == found["counts"].sum())
+    counts = found["counts"]
+    _demand(about.weighted == (counts.dtype == np.float64))
+    slack = _COUNTS_SUM * about.n if about.weighted else 0.0
+    _demand(len(about.classes) == lengths["K"] and abs(about.n - counts.sum()) <= slack)
     _demand(not np.isnan([about.gamma, about.variance_floor, about.log_floor]).any())
     _demand(about.floor_quantile is None or 0 < about.floor_quantile < 1)
     _checked_values(found, lengths)
@@ -641,6 +681,7 @@ def graph_from_parts(about: GraphRecord, arrays: Mapping[str, NDArray[Any]]) -> 
         blend=None if about.blend is None else Blend(*about.blend),
         far=far,
         together=together,
+        holdout_weight=found.get("holdout_weight"),
     )
     _demand(bool((graph.added_variance > 0).all()))  # the product of two tiny numbers may be zero
     # This refuses a gamma outside the grid and a variance floor of zero.
@@ -653,16 +694,15 @@ def graph_from_parts(about: GraphRecord, arrays: Mapping[str, NDArray[Any]]) -> 
 def _checked_shapes(found: Mapping[str, NDArray[Any]]) -> dict[str, int]:
     """The length for each letter."""
     held = _HELD - _MAY_LACK
-    _demand(held <= set(found) or "holdout_unit" not in found)
     needed = set(_ARRAYS) - held - _MAY_LACK
-    _demand(held <= set(found) or "holdout_proba" not in found)
+    _demand(held <= set(found) or not _HELD & set(found))
     for some in (held, _FAR):
         _demand(some <= set(found) or not some & set(found))
     _demand(needed <= set(found))
     lengths: dict[str, int] = {}
     for name, array in found.items():
         kind, letters = _ARRAYS[name]
-        _demand(array.dtype == _DTYPES[kind] and array.ndim == len(letters))
+        _demand(array.dtype in _DTYPES[kind] and array.ndim == len(letters))
         for letter, length in zip(letters, array.shape, strict=True):
             _demand(lengths.setdefault(letter, length) == length)
     _demand(lengths["p"] > 0 and lengths["K"] > 1 and lengths["G"] > 0)
@@ -670,12 +710,13 @@ def _checked_shapes(found: Mapping[str, NDArray[Any]]) -> dict[str, int]:
 
 
 def _checked_values(found: Mapping[str, NDArray[Any]], lengths: Mapping[str, int]) -> None:
-    for name, array in found.items():
-        if _ARRAYS[name][0] == "f":
+    for array in found.values():
+        if array.dtype == np.float64:
             _demand(bool(np.isfinite(array).all()))
     for name in ("variances", "counts", "class_masses", "prior"):
         _demand(bool((found[name] >= 0).all()))
-    _demand(bool((found.get("variance_shape", np.ones(1)) > 0).all()))
+    for name in ("variance_shape", "holdout_weight"):
+        _demand(bool((found.get(name, np.ones(1)) > 0).all()))
     proba = found.get("holdout_proba", np.ones((1, 1)))
     _demand(bool((proba >= 0).all() and (np.abs(proba.sum(axis=1) - 1) <= _PROBA_SUM).all()))
     exponents = found["exponents"]

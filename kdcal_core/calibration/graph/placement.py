@@ -61,12 +61,15 @@ class FitRows:
         Indices into the model's classes.
     codes : codes of the rows
     dependence : Dependence, optional
+    weight : (n,) array, optional
+        Positive weights; None where all are equal.
     """
 
     X: Any
     y: IntArray
     codes: Codes
     dependence: Dependence | None = None
+    weight: FloatArray | None = None
 
     def sample(self, most: int, seed: Any) -> FitRows:
         """A sample of about at most this many rows, stratified by class."""
@@ -81,6 +84,7 @@ class FitRows:
             self.y[mask],
             rows_of(self.codes, mask),
             only(self.dependence, mask),
+            None if self.weight is None else self.weight[mask],
         )
 
     def without_output_layer(self) -> FitRows:

@@ -188,9 +188,11 @@ def test_the_blend_is_that_of_its_formula():
 def test_the_slope_is_that_of_finite_differences(a, b, seed):
     model, local, y = _opinions(np.random.default_rng(seed), n=40)
     logs, step = opinions(model, local, THIRDS), 1e-5
-    _, slope = log_loss_and_slope(np.array([a, b]), logs, y)
+    mass = np.random.default_rng(seed).exponential(size=40)
+    rows = logs, y, mass / mass.mean()
+    _, slope = log_loss_and_slope(np.array([a, b]), *rows)
     for at, move in enumerate(np.eye(2) * step):
-        up, down = (log_loss_and_slope(np.array([a, b]) + s * move, logs, y)[0] for s in (1, -1))
+        up, down = (log_loss_and_slope(np.array([a, b]) + s * move, *rows)[0] for s in (1, -1))
         assert slope[at] == pytest.approx((up - down) / (2 * step), abs=1e-6)
 
 
