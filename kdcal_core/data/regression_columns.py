@@ -17,6 +17,9 @@ import pandas as pd
 
 from kdcal_core.data.array_checks import refuse_rows
 from kdcal_core.data.column_kinds import (
+    IDS,
+    PREDICTED,
+    SPLITS,
     WEIGHTS,
     features_of,
     is_number,
@@ -353,6 +356,7 @@ _QUANTILE = re.compile(
     r"(?:(?:y_)?pred(?:icted|iction)?[_ ])?(quantiles?|quant|percentile|pct|q|p)[_\- ]?"
     r"([0-9]+(?:[._][0-9]+)?|\.[0-9]+)(?:_pred)?"
 )
+_BARE_LEVEL = re.compile(r"0?\.\d*[1-9]\d*")
 _SAMPLE_COLUMN = re.compile(
     r"(?:(?:y_)?pred(?:icted|iction)?_)?(?:sample|draw|member|ensemble|replicate|mc|pass)_?([0-9]+)"
 )
@@ -386,8 +390,12 @@ _BOUND_WORDS = frozenset(
         *("grenze", "schranke", "intervall", "prognose", "borne", "limite"),
     )
 )
+_LIE = 0.99  # share of rows in which the ends of an interval, or quantiles, lie in order
 _HELD = 0.5  # share of its values between two bounds, from which a column may be their outcome
+_PREDICTED_CLASSES = [name for name in PREDICTED if "class" in name or "label" in name]
 _FOLLOWS = 0.5  # correlation from which a column may be what was predicted
+_COUNTS_FOLLOW = 4.0  # the same of counts, in standard errors: their noise is large
+_SHARED_OUT = 0.01  # how far the sum of a row's probabilities may be from one
 _MANY_FRACTIONS = 10  # distinct values that speak for a measurement, where some are no integers
 _MANY_INTEGERS = 50
 
@@ -479,21 +487,50 @@ def looks_like_regression(frame: pd.DataFrame, classification: Roles) -> bool:
             return False
         # beside a column of classes, "temp" and "temp_mean" may be inputs alike
         alone = classification.target is None
-        return (alone and continued(frame, aside) is not None) or _has_forecasts(frame, aside)
+        return (alone and continued(frame, aside) is not None) or _has_forecasts(
+            frame, aside, classification.target
+        )
     if not mostly_numbers(frame[target]):
         return False
     family, parameters = predictions_in(frame, {target})
+    if family == "quantiles" and _are_of_classes(frame, parameters):
+        return False
     if len(parameters) < _FEWEST and (found := continued(frame, {target}, target)):
         _, family, parameters = found
     outcomes = sampled(frame, [target])
     many = len(np.unique(outcomes)) > _MANY_FRACTIONS or bool(np.any(outcomes % 1 > 0))
     if family in ("normal", "quantiles", "samples") and many and len(parameters) > 1:
         return True
-    return not classification.outputs and _is_measured(frame[target])
+    if classification.outputs:
+        return False
+    return _is_measured(frame[target]) or (
+        _is_counted(frame[target])
+        and (_have_fractions(frame, parameters) or target in held_columns(frame, set(), (target,)))
+    )
 
 
-def _has_forecasts(frame: pd.DataFrame, aside: set[str]) -> bool:
-    """Whether predictions of a quantity stand beside a column that follows them."""
+def _are_of_classes(frame: pd.DataFrame, parameters: Parameters) -> bool:
+    """Whether columns named as quantiles ("p_0", "p_1") share out one, or 100%, in most rows."""
+    values = sampled(frame, [column for _, column in parameters])
+    total = values.sum(axis=1)
+    near = (np.abs(total - 1.0) <= _SHARED_OUT) | (np.abs(total / 100.0 - 1.0) <= _SHARED_OUT)
+    return bool(np.mean(near & (values >= 0).all(axis=1)) > 0.5)
+
+
+def _have_fractions(frame: pd.DataFrame, parameters: Parameters) -> bool:
+    """Whether the centre of the predictions holds fractions, and no class was predicted."""
+    if named(frame, _PREDICTED_CLASSES, set()) is not None:
+        return False
+    centres = [column for name, column in parameters if name not in _POSITIVE]
+    return bool(centres) and all(_is_measured(frame[column]) for column in centres)
+
+
+def _has_forecasts(frame: pd.DataFrame, aside: set[str], classes: str | None) -> bool:
+    """Whether predictions of a quantity stand beside a column that follows them.
+
+    Counts need not follow them, if ``classes``, which would be the column of classes, is the only
+    column of counts.
+    """
     _, parameters = predictions_in(frame, aside)
     if not parameters:
         return _held_by(frame, aside) is not None
@@ -501,8 +538,17 @@ def _has_forecasts(frame: pd.DataFrame, aside: set[str]) -> bool:
     centres = [column for name, column in parameters if name not in _POSITIVE]
     if not all(_is_measured(frame[column]) for column in centres):
         return False
-    found = _outcome_among(frame, aside | {column for _, column in parameters}, parameters)
-    return found is not None and abs(follows(frame, parameters, found)) > _FOLLOWS
+    taken = aside | {column for _, column in parameters}
+    found = _outcome_among(frame, taken, parameters)
+    if found is None:
+        return False
+    if _is_measured(frame[found]):
+        return abs(follows(frame, parameters, found)) > _FOLLOWS
+    if named(frame, _PREDICTED_CLASSES, set()) is not None:
+        return False
+    if _quantities(frame, taken) == [classes]:
+        return True
+    return bool(abs(follows(frame, parameters, found)) > _COUNTS_FOLLOW / np.sqrt(len(frame)))
 
 
 def _held_by(frame: pd.DataFrame, taken: set[str]) -> str | None:
@@ -510,10 +556,13 @@ def _held_by(frame: pd.DataFrame, taken: set[str]) -> str | None:
     return next(iter(held_columns(frame, taken)), None)
 
 
-def held_columns(frame: pd.DataFrame, taken: set[str]) -> list[str]:
-    """Measured columns that mostly lie between columns named as the ends of an interval.
+def held_columns(
+    frame: pd.DataFrame, taken: set[str], among: Sequence[str] | None = None
+) -> list[str]:
+    """Columns that mostly lie between columns named as the ends of an interval.
 
-    The one of which most values do comes first.
+    The one of which most values do comes first. They are looked for ``among`` these columns, or
+    else among all of a quantity or a count.
 
     Examples
     --------
@@ -525,7 +574,7 @@ def held_columns(frame: pd.DataFrame, taken: set[str]) -> list[str]:
     pairs = [(one.lower, one.upper) for one in bounds_in(frame, taken)]
     shares = {
         name: max((_inside(frame, lower, upper, name) for lower, upper in pairs), default=0.0)
-        for name in measured_columns(frame, taken)
+        for name in (_quantities(frame, taken) if among is None else among)
     }
     held = [name for name, share in shares.items() if share > _HELD]
     return sorted(held, key=lambda name: -shares[name])
@@ -637,7 +686,7 @@ def _level_named(number: str) -> float | None:
 def _lie_as_bounds(frame: pd.DataFrame, lower: str, upper: str) -> bool:
     low, high = sampled(frame, [lower, upper]).T
     known = ~np.isnan(low) & ~np.isnan(high)
-    return bool(known.any()) and bool(np.mean(low[known] <= high[known]) > 0.99)
+    return bool(known.any()) and bool(np.mean(low[known] <= high[known]) > _LIE)
 
 
 def interval_levels(level: float) -> tuple[float, float]:
@@ -666,6 +715,8 @@ def predictions_in(frame: pd.DataFrame, taken: set[str]) -> tuple[Family | None,
         if all(part in found for part in parts):
             return family, tuple((part, found[part]) for part in parts)
     quantiles = _quantiles(free)
+    if not quantiles:
+        quantiles = _bare_levels(frame, free)
     if len(quantiles) >= 2:
         return "quantiles", quantiles
     samples = tuple(
@@ -767,6 +818,19 @@ def _quantiles(columns: Sequence[str]) -> Parameters:
     return tuple((f"{level:.12g}", column) for level, column in sorted(pairs))
 
 
+def _bare_levels(frame: pd.DataFrame, columns: Sequence[str]) -> Parameters:
+    """Columns named by levels alone, "0.05" beside "0.95", whose numbers rise with the level."""
+    pairs = sorted(
+        (float(column), column) for column in columns if _BARE_LEVEL.fullmatch(column.strip())
+    )
+    if len(pairs) < _FEWEST:
+        return ()
+    values = sampled(frame, [column for _, column in pairs])
+    known = values[~np.isnan(values).any(axis=1)]
+    rises = bool(len(known)) and np.mean((np.diff(known, axis=1) >= 0).all(axis=1)) > _LIE
+    return tuple((f"{level:.12g}", column) for level, column in pairs) if rises else ()
+
+
 def _level(word: str, digits: str) -> float:
     """The level that a column name means: 0.05, .05, 0_05, 05, 5 and 2.5 are all read.
 
@@ -783,8 +847,8 @@ def _level(word: str, digits: str) -> float:
 
 
 def _outcome_among(frame: pd.DataFrame, taken: set[str], parameters: Parameters) -> str | None:
-    """The measured column that follows the predictions best; without predictions the last one."""
-    free = measured_columns(frame, taken)
+    """The column that follows the predictions best; without predictions the last measured one."""
+    free = _quantities(frame, taken) if parameters else measured_columns(frame, taken)
     if not free:
         return None
     near = {name: abs(follows(frame, parameters, name)) for name in free}
@@ -811,6 +875,15 @@ def measured_columns(frame: pd.DataFrame, taken: set[str]) -> list[str]:
     ]
 
 
+def _quantities(frame: pd.DataFrame, taken: set[str]) -> list[str]:
+    """The measured columns and, after them, those of counts, which may be classes elsewhere."""
+    measured = measured_columns(frame, taken)
+    ends = {name for one in bounds_in(frame, taken) for name in (one.lower, one.upper)}
+    free = [str(name) for name in frame.columns if name not in {*taken, *ends, *measured}]
+    aside = {*WEIGHTS, *SPLITS, *IDS}
+    return measured + [n for n in free if simple(n) not in aside and _is_counted(frame[n])]
+
+
 def is_outcome_name(name: str) -> bool:
     """Whether a column's name says that it holds an outcome.
 
@@ -820,6 +893,14 @@ def is_outcome_name(name: str) -> bool:
     (True, False)
     """
     return simple(name) in _OUTCOMES
+
+
+def _is_counted(column: pd.Series[Any]) -> bool:
+    """Whether a column holds whole numbers, more than two of them."""
+    if not is_number(column):
+        return False
+    present = column.dropna()
+    return present.nunique() > 2 and bool((present % 1 == 0).all())
 
 
 def _is_measured(column: pd.Series[Any]) -> bool:

@@ -39,6 +39,11 @@ FORECAST = (110 * X - 460).round(3)
 SOLD = (FORECAST + RNG.normal(0, 300, N)).round(3)
 LOWER, UPPER = FORECAST - 493.0, FORECAST + 493.0  # holds 90% of the outcomes
 
+RATE = RNG.uniform(1, 9, N).round(2)
+COUNT = RNG.poisson(RATE)
+DOZEN = {f"p_{k}": column for k, column in enumerate(RNG.dirichlet(np.ones(12), N).T)}
+SIXTY = {f"p_{k}": column for k, column in enumerate(RNG.dirichlet(np.ones(60), N).T)}
+
 
 def frame(**columns: Any) -> pd.DataFrame:
     return pd.DataFrame({name.replace("__", " "): column for name, column in columns.items()})
@@ -166,6 +171,14 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
     "a split and weights": (
         csv(frame(y=EVENT, p=P, split=np.resize(["cal", "test"], N), sample_weight=1.5)),
         {"split": "split", "weight": "sample_weight", "outputs": {"1": "p"}},
+    ),
+    "a dozen classes as numbers, whose columns might be quantiles": (
+        csv(frame(y=np.arange(N) % 12, **DOZEN)),
+        {"target": "y", "outputs": 12},
+    ),
+    "sixty classes as numbers, in per cent": (
+        csv(frame(y=np.arange(N) % 60, **{n: 100 * c for n, c in SIXTY.items()})),
+        {"target": "y", "outputs": 60, "kind": "percent", "notes": "divided by 100"},
     ),
     # which column is the target
     "default beside defaulted": (
@@ -417,6 +430,36 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
             )
         ),
         {"parameters": {"0.025": "Lo 95", "0.1": "Lo 80", "0.9": "Hi 80", "0.975": "Hi 95"}},
+    ),
+    "bounds of counts are not the outcome": (
+        csv(
+            frame(sales=COUNT, forecast=RATE.round(), lower_bound=COUNT - 2, upper_bound=COUNT + 3)
+        ),
+        {"task": "regression", "target": "sales", "asks": ["level"], "features": ()},
+    ),
+    "counts and a predicted mean": (
+        csv(frame(visits=COUNT, predicted=RATE)),
+        {"task": "regression", "target": "visits", "parameters": {"mean": "predicted"}},
+    ),
+    "counts of a known name, and what is expected": (
+        csv(frame(region=REGION, y=COUNT, expected=RATE, age=AGE)),
+        {"task": "regression", "target": "y", "features": ("region", "age")},
+    ),
+    "classes as numbers, a predicted class and its confidence": (
+        csv(frame(label=KIND, pred_class=THREE.argmax(1), pred=THREE.max(1))),
+        {"target": "label"},
+    ),
+    "counts among features": (
+        csv(frame(rooms=OTHER + 1, visits=COUNT, age=AGE, forecast=RATE)),
+        {"task": "regression", "asks": ["target"], "choices": ["visits", "age"]},
+    ),
+    "quantiles named by their levels alone": (
+        csv(pd.DataFrame({"y": SOLD, "0.05": LOWER, "0.5": FORECAST, "0.95": UPPER})),
+        {"task": "regression", "parameters": {"0.05": "0.05", "0.5": "0.5", "0.95": "0.95"}},
+    ),
+    "columns named as shares, in no order": (
+        csv(pd.DataFrame({"y": SOLD, "0.05": UPPER, "0.5": FORECAST, "0.95": LOWER})),
+        {"task": "regression", "parameters": {}, "features": ("0.05", "0.5", "0.95")},
     ),
     "bounds are not the outcome": (
         csv(frame(sold=SOLD, forecast=FORECAST, low=LOWER, high=UPPER)),
