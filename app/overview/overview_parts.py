@@ -151,9 +151,8 @@ def what_next(review: Review, checked: CheckedReview, further: Answer, compared:
     complete = not running and further.measured is not None
     undeclared = undeclared_groups(review, declared(review))
     said = [next_step(checked, complete=complete, undeclared=undeclared)]
-    if running:
-        said.append("Further checks are running.")
-    elif further.measured is None:
+    # that they run says the job's card: here it would often take a line more, for a while
+    if not running and further.measured is None:
         said.append("Further checks have ended without a result: start them again below.")
     words = escape_markdown(" ".join(filter(None, said)), 800)
     st.markdown(f"**What to do next.** {words}")

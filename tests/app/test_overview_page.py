@@ -387,7 +387,7 @@ def test_a_baseline_whose_job_ended_without_a_result_is_like_a_missing_one(
     (warning,) = at.warning
     assert said in plain(warning.value)
     assert ("disk is full" in warning.value) == (not shared and "could" in said)
-    assert "Further checks are running" not in words(at)
+    assert "So far" not in words(at)
     assert "There is no baseline that answered this check" in words(at)
     assert "ECE minus the baseline's" in words(at)  # of the quick checks, which ended well
     assert any(one.label == "Start again" for one in at.button)
@@ -410,10 +410,23 @@ def test_further_checks_that_were_stopped_do_not_run_for_ever(
     review_id = review_of(workspace, calibration=too_sure(500, 31))
     at = settle(launch(PAGE, review_id))
     assert not at.exception
-    assert "Further checks are running" not in words(at)
+    assert "So far" not in words(at)
     assert "Further checks have ended without a result: start them again below." in words(at)
     assert any(one.label == "Start again" for one in at.button)
     assert read_review(workspace, review_id).verdict == ""  # of all checks, which it has not had
+
+
+def test_what_to_do_takes_no_more_room_while_further_checks_run(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page of one screen would else be a line longer for as long as they do."""
+    from app.shared import checked
+
+    monkeypatch.setattr(checked, "thorough", lambda *args: checked.Answer(None))
+    at = launch(PAGE, review_of(workspace, calibration=too_sure(500, 0)))
+    assert "So far" in words(at)
+    (said,) = [one.value for one in at.markdown if one.value.startswith("**What to do next.**")]
+    assert "running" not in said
 
 
 def test_the_event_can_be_chosen(workspace: Workspace) -> None:
