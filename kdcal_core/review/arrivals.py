@@ -43,7 +43,7 @@ from kdcal_core.review.requirements import (
     undoubted,
     without_place_note,
 )
-from kdcal_core.review.review import WHICH, Review, TableInfo
+from kdcal_core.review.review import WHICH, Review, TableInfo, Which
 from kdcal_core.review.signature import add_signature, signed_part, verify_again
 from kdcal_core.review.steps import read_again
 from kdcal_core.review.workspace import Workspace
@@ -395,7 +395,7 @@ def _put(
                 return replace(review, unplaced={**review.unplaced, file.name: table})
             to = "foreign" if guessed else place
         if to in WHICH:
-            return with_table(review, to, table, reading)
+            return with_table(_with_room(review, to, table.name), to, table, reading)
         check_aside(review, table, foreign=to == "foreign")
         if guessed:
             assert review.roles is not None
@@ -414,6 +414,22 @@ def _put(
     except BaseException:
         remove_file(workspace, workspace.read(review_id), table)
         raise
+
+
+def _with_room(review: Review, which: Which, name: str) -> Review:
+    """The review where a table of this name takes a place that another one may have.
+
+    The other one becomes the evaluation set if that is free and its name says nothing against it;
+    else a note says that it is taken out.
+    """
+    other = review.tables.get(which)
+    if other is None or other.name == name:
+        return review
+    free = which == "calibration" and "evaluation" not in review.tables
+    if free and _hint(other.name) != "calibration":
+        return replace(review, tables={"evaluation": other})
+    note = f"{other.name} was taken out: {name} took its place as the {which} set."
+    return replace(review, notes=(*review.notes, note))
 
 
 def _without_unplaced(review: Review, name: str) -> Review:

@@ -198,6 +198,29 @@ def test_a_third_table_is_placed_for_the_time_being_and_can_be_moved(workspace: 
     assert list(fourth.foreign) == ["d.csv"]
 
 
+@pytest.mark.parametrize("first", ["eval.csv", "march.csv"])
+def test_a_table_gives_way_to_one_that_is_named_as_the_calibration_set(
+    workspace: Workspace, first: str
+) -> None:
+    """It was the calibration set for want of another, and is not lost."""
+    review_id = create_review(workspace).id
+    assert [*add_files(workspace, review_id, [arrived(first, table())]).tables] == ["calibration"]
+    review = add_files(workspace, review_id, [arrived("cal.csv", table(1))])
+    placed = {which: one.name for which, one in review.tables.items()}
+    assert placed == {"calibration": "cal.csv", "evaluation": first}
+    assert {*score(workspace, review_id).sets} == {"calibration", "evaluation"}
+
+
+def test_a_table_whose_place_another_takes_is_not_dropped_in_silence(workspace: Workspace) -> None:
+    review_id = create_review(workspace).id
+    add_files(workspace, review_id, [arrived("cal_may.csv", table())])
+    review = add_files(workspace, review_id, [arrived("cal_june.csv", table(1))])
+    said = "cal_may.csv was taken out: cal_june.csv took its place as the calibration set."
+    assert (review.tables["calibration"].name, review.notes) == ("cal_june.csv", (said,))
+    again = add_files(workspace, review_id, [arrived("cal_june.csv", table(2))])
+    assert again.notes == (said,)  # a new file of the same name is what was meant
+
+
 def test_no_note_on_a_guessed_place_outlives_that_place(workspace: Workspace) -> None:
     def notes(review: Review) -> list[str]:
         return [note.partition(" was taken for ")[0] for note in review.notes if "taken" in note]
