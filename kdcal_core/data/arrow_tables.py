@@ -321,6 +321,7 @@ _KINDS: tuple[tuple[str, str, str], ...] = (
         "leave the percent signs out and divide by 100",
     ),
 )
+_MAY_KEEP = " Probabilities, outcomes and forecasts may keep them."
 _LOOKED_AT = 1_000
 _MOST = 0.9  # of the values read as numbers
 
@@ -354,7 +355,11 @@ def almost_numbers_note(values: pa.ChunkedArray, name: str, before: int = 0) -> 
     return (
         f"Column {name!r} was kept as text, though its values read as numbers: "
         f"{' and '.join(found)}. To have it read as numbers, {' and '.join(fixes)}."
-        + (" Probabilities may keep them." if len(found) == 1 and "%" in found[0] else "")
+        + (
+            " Probabilities, outcomes and forecasts may keep them."
+            if len(found) == 1 and "%" in found[0]
+            else ""
+        )
     )
 
 

@@ -33,7 +33,7 @@ from kdcal_core.data.labels import (
     share_a_meaning,
 )
 from kdcal_core.data.regression_reading import RegressionReader
-from kdcal_core.data.role_columns import output_matrix, true_labels, used_columns
+from kdcal_core.data.role_columns import output_matrix, true_labels, used_columns, without_sign
 from kdcal_core.data.role_guesses import (
     class_columns,
     guess_roles,
@@ -121,12 +121,14 @@ def read_columns(
 
     said = dict(answers or {})
     roles = guess(said.get("target"))
-    signed = {}
-    if not model and roles.task == "classification":
-        inputs = {*roles.features}
-        free = [str(name) for name in frame.columns if name != roles.target]
-        if signed := signed_shares(frame, free):
-            frame = frame.assign(**signed)
+    inputs = {*roles.features}
+    signed = {} if model else signed_shares(frame, list(map(str, frame.columns)))
+    if signed:
+        read = frame.assign(**signed)
+        if (forecasts := guess(said.get("target"), read)).task == "regression":
+            frame, roles = read, forecasts
+        elif free := {name: one for name, one in signed.items() if name != roles.target}:
+            signed, frame = free, frame.assign(**free)
             roles = guess(roles.target)
     if roles.task == "regression":
         reader: ColumnReader = RegressionReader(frame, said, guess, model)
@@ -134,11 +136,29 @@ def read_columns(
         reader = _Classification(frame, said, guess, model, tuple(classes or ()), n_classes)
     found = reader.read(roles)
     if signed:
-        said_so = [column for _, column in found.roles.outputs if column in signed]
-        notes += (f"{_they_hold(said_so)} percentages: read as shares.",) if said_so else ()
-        features = (name for name in found.roles.features if name in inputs or name not in signed)
-        found = replace(found, roles=replace(found.roles, features=tuple(features)))
+        roles = found.roles
+        forecasts_in = [roles.target or "", *(column for _, column in roles.parameters)]
+        stated = [*(column for _, column in roles.outputs), *forecasts_in]
+        said_so = [column for column in stated if column in signed]
+        features = (name for name in roles.features if name in inputs or name not in signed)
+        found = replace(found, roles=replace(roles, features=tuple(features)))
+        if roles.task == "regression" and (plain := without_sign(roles, signed)):
+            found = _of_two_units(found, said_so, plain)
+        elif said_so:
+            notes += (f"{_they_hold(said_so)} percentages: read as shares.",)
     return replace(found, notes=(*notes, *found.notes))
+
+
+def _of_two_units(found: Reading, signed: Sequence[str], plain: Sequence[str]) -> Reading:
+    doubt = Doubt(
+        "outputs",
+        f"{_they_hold(signed)} percentages with their sign and {in_sentence(_they_hold(plain))} "
+        "numbers without it, so that it is not known whether 0.5 is a half or half a per cent. "
+        "Write all of them with a percent sign, or all of them without.",
+    )
+    return replace(
+        found, roles=replace(found.roles, parameters=()), doubts=(*found.doubts, doubt), notes=()
+    )
 
 
 def index_columns(frame: pd.DataFrame) -> list[str]:

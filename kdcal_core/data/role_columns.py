@@ -5,7 +5,7 @@ First those of any table and of a classification, then those of a regression.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -205,9 +205,7 @@ def output_matrix(
     _check_outputs(roles, classes, file)
     if roles.output_kind != "logit":
         unit = 100.0 if roles.output_kind.startswith("percent") else 1.0
-        present = [column for _, column in roles.outputs if column in frame.columns]
-        if signed := signed_shares(frame, present):
-            frame = frame.assign(**{name: unit * column for name, column in signed.items()})
+        frame = _unsigned(frame, [column for _, column in roles.outputs], unit)
     if len(roles.outputs) == 1:
         return _from_single(frame, roles, classes, file)
     column_of = dict(roles.outputs)
@@ -218,6 +216,44 @@ def output_matrix(
     if roles.output_kind == "percent":
         values = values / 100.0
     return check_proba(values, columns=columns, file=file)
+
+
+def _unsigned(frame: pd.DataFrame, columns: Sequence[str], unit: float = 1.0) -> pd.DataFrame:
+    """The frame with those of the columns as numbers that hold percentages with their sign."""
+    signed = signed_shares(frame, [name for name in columns if name in frame.columns])
+    return frame.assign(**{name: unit * column for name, column in signed.items()})
+
+
+def without_sign(roles: Roles, signed: Collection[str]) -> list[str]:
+    """The outcome and forecasts without a percent sign, where others of them are ``signed``.
+
+    Examples
+    --------
+    >>> roles = Roles(task="regression", target="y", family="point", parameters=(("mean", "m"),))
+    >>> without_sign(roles, {"y"}), without_sign(roles, {"y", "m"}), without_sign(roles, set())
+    (['m'], [], [])
+    """
+    columns = [column for name, column in roles.parameters if name not in ("shape", "df")]
+    units = [roles.target, *columns] if roles.target else columns
+    plain = [name for name in units if name not in signed]
+    return plain if len(plain) < len(units) else []
+
+
+def _forecasts_in_one_unit(frame: pd.DataFrame, roles: Roles, file: str | None) -> pd.DataFrame:
+    """The frame with percentages as shares, if the outcome and all forecasts in it are such."""
+    columns = [roles.target or "", *(column for _, column in roles.parameters)]
+    columns = [name for name in columns if name in frame.columns and frame[name].notna().any()]
+    signed = signed_shares(frame, columns) if roles.parameters else {}
+    plain = [name for name in without_sign(roles, signed) if name in columns]
+    if plain and signed:
+        raise InputError(
+            f"{next(iter(signed))[:60]!r} holds percentages with their sign, and this column does "
+            "not",
+            fix="Write all of them with a percent sign, or all of them without.",
+            file=file,
+            column=plain[0],
+        )
+    return frame.assign(**signed)
 
 
 def weight_column(
@@ -577,6 +613,8 @@ def outcome_column(
 ) -> FloatArray:
     """The outcomes, (n,) float64: finite, and above zero where the family needs that.
 
+    Percentages with their sign are read as shares where the forecasts have theirs too.
+
     Raises
     ------
     InputError
@@ -591,6 +629,7 @@ def outcome_column(
     frame, file = _opened(table, file)
     if roles.target is None:
         raise InputError("No column is the outcome", fix="Choose its column.", file=file)
+    frame = _forecasts_in_one_unit(frame, roles, file)
     if roles.target in frame.columns and not mostly_numbers(frame[roles.target]):
         raise InputError(
             "The outcome holds no numbers, and a regression needs them",
@@ -609,7 +648,7 @@ def parameter_columns(
 ) -> dict[str, FloatArray]:
     """The parameters of the predictive distributions, each (n,) float64, by their names.
 
-    A "variance" comes back as the "std", its root.
+    A "variance" comes back as the "std", its root. Percentages with their sign are read as shares.
 
     Raises
     ------
@@ -633,6 +672,7 @@ def parameter_columns(
     columns = dict(roles.parameters)
     if roles.family in ("samples", "dropout"):
         _check_numbers(columns, file)
+    frame = _forecasts_in_one_unit(frame, roles, file)
     matrix = numeric_matrix(
         frame, list(columns.values()), allow_missing=True, allow_infinite=True, file=file
     )

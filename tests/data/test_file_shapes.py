@@ -19,7 +19,7 @@ from kdcal_core.data import (
     read_table,
     target_labels,
 )
-from kdcal_core.data.role_columns import true_labels
+from kdcal_core.data.role_columns import outcome_column, parameter_columns, true_labels
 from kdcal_core.errors import InputError
 
 N = 300
@@ -43,6 +43,8 @@ RATE = RNG.uniform(1, 9, N).round(2)
 COUNT = RNG.poisson(RATE)
 DOZEN = {f"p_{k}": column for k, column in enumerate(RNG.dirichlet(np.ones(12), N).T)}
 SIXTY = {f"p_{k}": column for k, column in enumerate(RNG.dirichlet(np.ones(60), N).T)}
+
+SHARE = P + RNG.normal(0, 0.1, N)
 
 
 def frame(**columns: Any) -> pd.DataFrame:
@@ -461,6 +463,23 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
         csv(pd.DataFrame({"y": SOLD, "0.05": UPPER, "0.5": FORECAST, "0.95": LOWER})),
         {"task": "regression", "parameters": {}, "features": ("0.05", "0.5", "0.95")},
     ),
+    "outcomes and forecasts with a percent sign": (
+        csv(frame(region=REGION, rate=signed(X), y=signed(SHARE), mean=signed(P), std=signed(P))),
+        {"task": "regression", "target": "y", "family": "normal", "features": ("region",)},
+    ),
+    "quantiles with a percent sign, and an outcome of no known name": (
+        csv(frame(lgd=signed(SHARE), q05=signed(P - 1), q50=signed(P), q95=signed(P + 1))),
+        {"task": "regression", "target": "lgd", "notes": "and 1 more hold percentages"},
+    ),
+    "an outcome with a percent sign and forecasts without": (
+        csv(frame(y=signed(SHARE), prediction=100 * P)),
+        {
+            "task": "regression",
+            "asks": ["outputs"],
+            "parameters": {},
+            "says": "'y' holds percentages with their sign and the column 'prediction' holds",
+        },
+    ),
     "bounds are not the outcome": (
         csv(frame(sold=SOLD, forecast=FORECAST, low=LOWER, high=UPPER)),
         {"target": "sold", "asks": ["level"]},
@@ -590,6 +609,20 @@ def test_percentages_with_their_sign_are_shares() -> None:
     table.loc[5, "p_default"] = "0.5"  # a share or a percentage?
     with pytest.raises(InputError, match="leave the percent signs out"):
         output_matrix(table, found.roles, ("0", "1"))
+
+
+def test_outcomes_and_forecasts_with_a_percent_sign_are_shares() -> None:
+    roles = Roles("y", task="regression", family="point", parameters=(("mean", "m"),))
+    table = pd.DataFrame({"y": ["42%", None, "7,5 %"], "m": ["40%", "41%", "-1.5%"]}).loc[[0, 2]]
+    np.testing.assert_allclose(outcome_column(table, roles), [0.42, 0.075])
+    np.testing.assert_allclose(parameter_columns(table, roles)["mean"], [0.4, -0.015])
+    np.testing.assert_allclose(outcome_column(table[["y"]], roles), [0.42, 0.075])
+    for mixed in (table.assign(m=[40.0, 41.0]), table.assign(y=[0.42, 0.075])):
+        for columns in (outcome_column, parameter_columns):
+            with pytest.raises(InputError, match="Write all of them with a percent sign, or all"):
+                columns(mixed, roles)
+    with pytest.raises(InputError, match="holds no numbers"):  # a model's unit is not known
+        outcome_column(table, replace(roles, parameters=()))
 
 
 def test_a_confidence_in_per_cent_is_divided_by_100_once_that_is_said() -> None:
