@@ -18,6 +18,7 @@ from kdcal_core.text import counted, formatted
 
 SUM_TOLERANCE = 1e-3
 _ROUNDING = 1e-6  # what float32 may leave above one
+_MOST_ROUNDING = 0.05  # from there on a row lacks a class rather than decimals
 _VAST = 1e60  # squares of sums of larger weights would overflow
 _EXACT = 1e-12  # a row this close to one is left untouched, bit for bit
 
@@ -27,6 +28,7 @@ def check_proba(
     *,
     n_classes: int | None = None,
     tolerance: float = SUM_TOLERANCE,
+    rounded: bool = False,
     columns: Sequence[str] | None = None,
     file: str | None = None,
 ) -> FloatArray:
@@ -41,6 +43,10 @@ def check_proba(
     tolerance : float
         How far a row's sum may lie from one. Rows inside it are scaled to sum to one; rows
         within 1e-12 stay as they are.
+    rounded : bool
+        Whether each number may have been rounded by itself, as in a table that people write. Where
+        all of them have two to four decimals, a row's sum may be as far from one as that explains,
+        0.05 at most.
     columns : sequence of str, optional
         Names of the K columns, for the errors. Without them columns are counted from 1.
     file : str, optional
@@ -67,9 +73,10 @@ def check_proba(
     total = values @ np.ones(values.shape[1])
     distance = np.abs(total - 1.0)
     # Comparisons with NaN are false, so a missing value fails the fast test as well.
-    if not (
-        values.min() >= 0.0 and values.max() <= 1.0 + _ROUNDING and distance.max() <= tolerance
-    ):
+    inside = values.min() >= 0.0 and values.max() <= 1.0 + _ROUNDING
+    if rounded and inside and distance.max() > tolerance:
+        tolerance = max(tolerance, rounding_of(values))
+    if not (inside and distance.max() <= tolerance):
         _raise_proba_fault(values, total, tolerance, columns, file)
     off = distance > _EXACT
     if off.any():
@@ -78,6 +85,22 @@ def check_proba(
         scale = np.where(off, total, 1.0)[:, None]
         values = np.divide(values, scale, out=values if copied else None)
     return np.ascontiguousarray(values)
+
+
+def rounding_of(values: FloatArray) -> float:
+    """How far a row's sum may be from one if all its numbers were rounded; 0 if they were not.
+
+    Examples
+    --------
+    >>> round(rounding_of(np.array([[0.333, 0.333, 0.333]])), 4), rounding_of(np.array([[1 / 3]]))
+    (0.0015, 0.0)
+    """
+    for decimals in (2, 3, 4):
+        scaled = values * 10.0**decimals
+        if np.abs(scaled - np.rint(scaled)).max() < _ROUNDING * 10.0**decimals:
+            most: float = values.shape[1] * 0.5 * 10.0**-decimals
+            return min(most, _MOST_ROUNDING) + _ROUNDING
+    return 0.0
 
 
 def check_values(proba: Any) -> FloatArray:

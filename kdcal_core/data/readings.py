@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from kdcal_core.data.array_checks import SUM_TOLERANCE, rounding_of
 from kdcal_core.data.column_doubts import MOST_CHOICES, Choice, ColumnReader, Doubt, Reading
 from kdcal_core.data.column_kinds import (
     is_number,
@@ -146,7 +147,21 @@ def read_columns(
             found = _of_two_units(found, said_so, plain)
         elif said_so:
             notes += (f"{_they_hold(said_so)} percentages: read as shares.",)
-    return replace(found, notes=(*notes, *found.notes))
+    notes = (*notes, *found.notes, *_rounded_note(frame, found.roles))
+    return replace(found, notes=notes)
+
+
+def _rounded_note(frame: pd.DataFrame, roles: Roles) -> tuple[str, ...]:
+    """That rows of probabilities do not sum to one because their numbers are rounded."""
+    columns = [column for _, column in roles.outputs]
+    if len(columns) < 2 or roles.output_kind not in ("probability", "percent"):
+        return ()
+    values = sampled(frame, columns) / (100.0 if roles.output_kind == "percent" else 1.0)
+    values = values[~np.isnan(values).any(axis=1)]
+    off = np.abs(values.sum(axis=1) - 1.0).max(initial=0.0)
+    if not SUM_TOLERANCE < off <= rounding_of(values):
+        return ()
+    return (f"{_they_hold(columns)} rounded numbers: each row is divided by its sum.",)
 
 
 def _of_two_units(found: Reading, signed: Sequence[str], plain: Sequence[str]) -> Reading:

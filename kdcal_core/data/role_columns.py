@@ -183,7 +183,7 @@ def output_matrix(
     """The model's probabilities, (n, K) float64, columns in the order of ``classes``.
 
     Percentages are divided by 100, by a percent sign too, and logits go through the softmax
-    function. A single output
+    function. Rows of rounded numbers are scaled to sum to one. A single output
     column of two classes is the probability (or the log odds) of its class; the other class has
     the complement. A confidence is the probability of the class in the column ``predicted``, or
     that it is right.
@@ -215,7 +215,7 @@ def output_matrix(
         return softmax_logits(values, columns=columns, file=file)
     if roles.output_kind == "percent":
         values = values / 100.0
-    return check_proba(values, columns=columns, file=file)
+    return check_proba(values, rounded=True, columns=columns, file=file)
 
 
 def _unsigned(frame: pd.DataFrame, columns: Sequence[str], unit: float = 1.0) -> pd.DataFrame:

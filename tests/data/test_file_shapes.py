@@ -298,6 +298,14 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
         csv(frame(label=yes_no(EVENT, "10%", "5%"), p=P)),
         {"target": "label", "outputs": {"10%": "p"}, "class_by": "rows"},
     ),
+    "percentages of each class, rounded": (
+        csv(frame(species=NAMES[KIND], **proba(scale=100.0)).round(1)),
+        {"kind": "percent", "outputs": 3, "notes": "rounded numbers: each row is divided by its"},
+    ),
+    "probabilities of two decimals": (
+        csv(frame(species=NAMES[KIND], **proba()).round(2)),
+        {"outputs": 3, "notes": "rounded numbers: each row is divided by its sum"},
+    ),
     # an index
     "an index without a name": (
         csv(frame(p_1=P, y=EVENT), index=True),
@@ -609,6 +617,26 @@ def test_percentages_with_their_sign_are_shares() -> None:
     table.loc[5, "p_default"] = "0.5"  # a share or a percentage?
     with pytest.raises(InputError, match="leave the percent signs out"):
         output_matrix(table, found.roles, ("0", "1"))
+
+
+def test_rows_of_rounded_probabilities_are_divided_by_their_sum() -> None:
+    classes = ("ant", "bee", "cat")
+    for shape, unit in (
+        ("percentages of each class, rounded", 100.0),
+        ("probabilities of two decimals", 1.0),
+    ):
+        table, found = reading_of(SHAPES[shape][0])
+        written = table[[f"p_{name}" for name in classes]].to_numpy() / unit
+        assert np.abs(written.sum(axis=1) - 1).max() > 0.0009
+        matrix = output_matrix(table, found.roles, classes)
+        np.testing.assert_allclose(matrix, written / written.sum(axis=1, keepdims=True))
+    table = table.copy()
+    table.loc[3, "p_ant"] += 0.03  # more than rounding explains
+    with pytest.raises(InputError, match="row 4"):
+        output_matrix(table, found.roles, classes)
+    table.loc[3, "p_ant"] -= 0.030001  # not all numbers are rounded
+    with pytest.raises(InputError, match="not to 1"):
+        output_matrix(table, found.roles, classes)
 
 
 def test_outcomes_and_forecasts_with_a_percent_sign_are_shares() -> None:
