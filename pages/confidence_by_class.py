@@ -16,12 +16,12 @@ if review is not None:
         view = parts.shown(review)
         settings = parts.settings(review)
     if view is not None:
-        parts.curve(view, settings)
+        fitted = parts.curve(view, settings)
         sections(
             "confidence_sections",
             {
                 "Bandwidth rules" if view.of_event else "Every class": partial(
-                    parts.bandwidths, view
+                    parts.bandwidths, view, fitted=fitted
                 ),
                 "Methods": partial(parts.methods, view),
                 "Noise": partial(parts.noise, view),

@@ -9,12 +9,13 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from app.shared import set_results, tiles
+from app.shared import in_browser, set_results, tiles
 from app.shared.charts import drawn_once, drawn_square, is_dark, show
 from app.shared.emphasis import quiet
 from app.shared.one_of import one_of, several_of
 from app.shared.question_choice import Asked, choose_question
 from app.shared.sections import sections
+from app.shared.tables import show_bins
 from kdcal_core.calibration import CALIBRATORS, ConfidenceCurve, EventCurve, methods_by_class
 from kdcal_core.charts import (
     bandwidth_chart,
@@ -27,7 +28,13 @@ from kdcal_core.charts import (
     noise_chart,
     shrinkage_words,
 )
-from kdcal_core.diagnostics import AnchorKind, Estimate, headline_estimate, reliability_finding
+from kdcal_core.diagnostics import (
+    AnchorKind,
+    Estimate,
+    HistogramAnchor,
+    headline_estimate,
+    reliability_finding,
+)
 from kdcal_core.evaluation import Losses
 from kdcal_core.review import Review, Which
 from kdcal_core.tasks import (
@@ -44,9 +51,9 @@ from kdcal_core.tasks import (
     predicted_class,
     set_overview,
 )
-from kdcal_core.text import escape_markdown, in_sentence
+from kdcal_core.text import escape_markdown, in_sentence, range_text
 
-MAX_PANELS = 20
+MAX_PANELS = 12
 MANY_ROWS = 100_000
 
 RULES = {
@@ -189,15 +196,20 @@ def settings(review: Review) -> CurveSettings:
         return CurveSettings(bandwidth, n_bins, _histogram_rows(review))
 
 
-def curve(view: View, chosen: CurveSettings) -> None:
-    """The page's finding, Conf_KDE over its histogram, and the estimates beside it."""
+def curve(view: View, chosen: CurveSettings) -> bool:
+    """The page's finding, Conf_KDE over its histogram, and the estimates beside it.
+
+    Returns whether they are there: not while a job fits the curves.
+    """
     sentence = st.container()
     picture, beside = tiles.answer(square=True)
     with picture:
         curves = _curves(view, chosen.bandwidth)
         anchors = _histograms(view, chosen.rows, chosen.n_bins)
     if curves is None or anchors is None:
-        return
+        about = "Class" if view.of_event else "Predicted"
+        sentence.header(f"{about} {escape_markdown(view.name, 60)}", anchor=False)
+        return False
     rule = str(chosen.bandwidth)
     found, anchor = _of_rule(view, curves, rule)[view.at], anchors.anchors[view.at]
     with sentence:
@@ -205,6 +217,8 @@ def curve(view: View, chosen: CurveSettings) -> None:
     with beside:
         tiles.estimate_column(estimates)
         _about(view, found, curves.notes[rule])
+        if not in_browser.is_narrow():  # there it would stand below the picture
+            _bin_by_bin(anchor)
     with picture:
         show(
             drawn_square(
@@ -219,6 +233,25 @@ def curve(view: View, chosen: CurveSettings) -> None:
             of=view.review.title,
             finding=False,  # the page's heading shows it
         )
+    return True
+
+
+def _bin_by_bin(anchor: HistogramAnchor) -> None:
+    """The histogram under the curve as numbers."""
+    bins = anchor.table()
+    filled = bins[bins["count"] > 0]
+    show_bins(
+        {
+            "Says": [
+                range_text(*ends)
+                for ends in zip(filled["bin_low"], filled["bin_high"], strict=True)
+            ]
+        },
+        zip(filled["confidence"], filled["interval_low"], filled["interval_high"], strict=True),
+        filled["count"].to_numpy(),
+        key="confidence_bins_table",
+        alt="The bins of the histogram with the share that is seen, its interval, and rows",
+    )
 
 
 def _about(view: View, found: ConfidenceCurve, notes: Sequence[tuple[str, ...]]) -> None:
@@ -321,8 +354,11 @@ def _notes(name: str, notes: tuple[str, ...]) -> None:
         )
 
 
-def bandwidths(view: View) -> None:
-    """b_mon2 against b_mon for every class, or for the event."""
+def bandwidths(view: View, *, fitted: bool) -> None:
+    """b_mon2 against b_mon for every class, or for the event, once the curves are fitted."""
+    if not fitted:
+        st.caption("The bandwidth rules follow once the curve above is fitted.")
+        return
     with st.container(border=True):
         by_class = "" if view.of_event else ", class by class"
         st.subheader(f"Two bandwidth rules{by_class}", anchor=False)

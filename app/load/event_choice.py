@@ -32,7 +32,7 @@ def event_choice(review: Review) -> None:
     if look.odd and not review.scored:
         st.warning(f"Before you score: {escape_markdown(in_sentence(look.odd), 400)}")
     if look.event is None:
-        st.markdown(escape_markdown(look.shows, 240))
+        st.markdown(escape_markdown(look.shows[0].upper() + look.shows[1:], 240))
         return
     chosen = review.question.event
     event = chosen if chosen in look.of_event else look.event

@@ -235,7 +235,7 @@ def _choices(review: Review, doubt: Doubt) -> None:
                 )
                 st.rerun()
             if shows := _shows(review, doubt, choice):
-                st.caption(escape_markdown(shows, 240))
+                st.caption(escape_markdown(shows[0].upper() + shows[1:], 240))
 
 
 def _shows(review: Review, doubt: Doubt, choice: Choice) -> str:

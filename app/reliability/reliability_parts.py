@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-import pandas as pd
 import streamlit as st
 
-from app.shared import in_browser, set_results, tiles
+from app.shared import set_results, tiles
 from app.shared.charts import drawn_once, drawn_square, is_dark, show
 from app.shared.one_of import one_of
 from app.shared.question_choice import Asked, choose_kind, choose_label, question_fold
-from app.shared.tables import show_estimates, show_table
+from app.shared.tables import show_bins, show_estimates
 from kdcal_core.charts import (
     confusion_chart,
     cumulative_chart,
@@ -40,7 +39,7 @@ from kdcal_core.tasks import (
     set_overview,
     set_reliability,
 )
-from kdcal_core.text import escape_markdown, in_sentence, number_text, range_text
+from kdcal_core.text import escape_markdown, in_sentence, number_text
 
 MULTIPLES: dict[Kind, str] = {
     "top-label": "Class by class: rows predicted to be the class",
@@ -138,26 +137,16 @@ def _bin_by_bin(review: Review, which: Which, drawn: Drawn) -> None:
         return
     bins = found.curves[0].table()
     filled = bins[bins["count"] > 0]
-    intervals = zip(
-        filled["observed_frequency"], filled["interval_low"], filled["interval_high"], strict=True
-    )
-    show_table(
-        pd.DataFrame(
-            {
-                "Says": [number_text(says, 0.02) for says in filled["mean_confidence"]],
-                "Sees": [
-                    f"{number_text(sees, high - low)} ({range_text(low, high)})"
-                    for sees, low, high in intervals
-                ],
-                "Rows": filled["count"].to_numpy(),
-            }
+    show_bins(
+        {"Says": [number_text(says, 0.02) for says in filled["mean_confidence"]]},
+        zip(
+            filled["observed_frequency"],
+            filled["interval_low"],
+            filled["interval_high"],
+            strict=True,
         ),
-        height=560 if in_browser.is_wide() else 250,  # beside the picture
+        filled["count"].to_numpy(),
         key="reliability_bins_table",
-        column_config={
-            "Says": st.column_config.TextColumn(alignment="right", width=60),
-            "Rows": st.column_config.NumberColumn(format="localized", width=60),
-        },
         alt="The bins with stated confidence, observed share with interval, and rows",
     )
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
+from app.shared import in_browser
 from app.shared.charts import csv_button
 from kdcal_core.diagnostics import Estimate, interval_text, reference_text, value_text
-from kdcal_core.text import NUMBER
+from kdcal_core.text import NUMBER, number_text, range_text
 
 _NUMBER = re.compile(
     rf"(?:[<>] ?|below |about |at most |at least )?{NUMBER}(?: to {NUMBER})?(?: of {NUMBER})?"
@@ -41,6 +43,46 @@ def show_table(
         if given and given["type_config"]["type"] == "text" and holds_numbers(frame[name]):
             config[name] = {**given, "alignment": "right"}
     return st.dataframe(frame, column_config=config, hide_index=True, **options)
+
+
+def show_bins(
+    named: Mapping[str, Sequence[str]],
+    shares: Iterable[tuple[float, float, float]],
+    counts: NDArray[Any],
+    *,
+    key: str,
+    alt: str,
+) -> None:
+    """The bins of a square picture as numbers, as high as the place that is left beside it.
+
+    Parameters
+    ----------
+    named : mapping of str to sequence of str
+        The first column and its title.
+    shares : iterable of (share, low, high)
+        What is seen in each bin, with its interval.
+    counts : array
+        Rows of each bin.
+    """
+    show_table(
+        pd.DataFrame(
+            {
+                **named,
+                "Sees": [
+                    f"{number_text(sees, high - low)} ({range_text(low, high)})"
+                    for sees, low, high in shares
+                ],
+                "Rows": counts,
+            }
+        ),
+        height=560 if in_browser.is_wide() else 250,
+        key=key,
+        column_config={
+            **{one: st.column_config.TextColumn(alignment="right", width=90) for one in named},
+            "Rows": st.column_config.NumberColumn(format="localized", width=60),
+        },
+        alt=alt,
+    )
 
 
 def show_estimates(estimates: Sequence[Estimate], *, key: str, of: str, what: str) -> None:

@@ -26,7 +26,7 @@ from kdcal_core.diagnostics import beyond_noise, reliability_finding
 from kdcal_core.diagnostics.reliability import Reliability, ReliabilityCurve
 from kdcal_core.text import counted, in_sentence
 
-MAX_PANELS = 20
+MAX_PANELS = 12  # more are no longer three screens together with what stands above them
 
 _OF_CONFIDENCE = """
 **Horizontal axis**: the stated confidence. **Vertical axis**: how often the model is right. On the

@@ -157,7 +157,7 @@ def _rounded_note(frame: pd.DataFrame, roles: Roles) -> tuple[str, ...]:
     if len(columns) < 2 or roles.output_kind not in ("probability", "percent"):
         return ()
     values = sampled(frame, columns) / (100.0 if roles.output_kind == "percent" else 1.0)
-    values = values[~np.isnan(values).any(axis=1)]
+    values = values[np.isfinite(values).all(axis=1)]
     off = np.abs(values.sum(axis=1) - 1.0).max(initial=0.0)
     if not SUM_TOLERANCE < off <= rounding_of(values):
         return ()

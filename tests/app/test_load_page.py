@@ -440,6 +440,15 @@ def test_a_target_that_could_be_another_column_is_chosen_before_scoring(app, tex
     assert any("fit for" in title.value for title in app.header)
 
 
+def test_a_rate_whose_event_is_not_known_begins_as_a_sentence(app):
+    rows = _loans()[["defaulted", "p_default"]]
+    rows.loc[3, "p_default"] = np.nan  # scoring says so; until then only the labels are known
+    _upload(app, "calibration", "loans.csv", _csv(rows))
+    settle(app)
+    _assert_healthy(app)
+    assert [one for one in app.markdown if unescape(one.value).startswith("Class 1:")]
+
+
 def test_a_doubt_stands_on_other_pages_before_the_rows_are_scored(app):
     _upload(app, "calibration", "loans.csv", _csv(_loans()))
     settle(app)

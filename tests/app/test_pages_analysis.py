@@ -177,3 +177,26 @@ def test_cutting_again_draws_other_halves(review_ids: dict[str, str]) -> None:
     before = specs(at)[-2]  # the last one is the legend
     at.button(key="noise_again").click().run()
     assert specs(healthy(at))[-2] != before
+
+
+def test_while_the_curves_are_fitted_the_page_says_so_once(
+    review_ids: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every section waits for the same job, whose card with its button stands above them."""
+    from app.confidence_by_class import confidence_parts
+
+    asked = []
+    monkeypatch.setattr(confidence_parts, "_curves", lambda *args: asked.append(args))
+    at = healthy(launch("confidence_by_class", review_ids["digits"]))
+    assert len(asked) == 1
+    assert [one.value for one in at.header] == ["Predicted 3"]  # a heading above those below it
+    assert not [one for one in at.subheader if "bandwidth" in one.value]
+    assert "once the curve above is fitted" in words(at)
+
+
+def test_the_bins_of_the_curve_stand_beside_it(review_ids: dict[str, str]) -> None:
+    at = healthy(launch("confidence_by_class", review_ids["adult"]))
+    bins = at.dataframe[0].value
+    assert list(bins) == ["Says", "Sees", "Rows"]
+    assert bins["Says"].tolist()[:2] == ["0.00 to 0.10", "0.10 to 0.20"]
+    assert bins["Rows"].sum() == 6000
