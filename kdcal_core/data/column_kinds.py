@@ -169,7 +169,7 @@ PREDICTED: tuple[str, ...] = (
     "yhat",
     "predicted_class",
 )
-PREDICTED += ("predicted_label", "pred_label", "pred_class", "prediction_label")
+PREDICTED += ("predict", "predicted_label", "pred_label", "pred_class", "prediction_label")
 SPLITS = ("split", "set", "subset", "partition", "part", "fold", "dataset")
 # A column named just "weight" may well be a feature: a body's, a car's.
 WEIGHTS = ("sample_weight", "sample_weights", "case_weight", "row_weight", "obs_weight", "weights")

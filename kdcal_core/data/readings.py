@@ -36,11 +36,13 @@ from kdcal_core.data.labels import (
 from kdcal_core.data.regression_reading import RegressionReader
 from kdcal_core.data.role_columns import output_matrix, true_labels, used_columns, without_sign
 from kdcal_core.data.role_guesses import (
+    Pairs,
     class_columns,
     guess_roles,
     is_share,
     is_stated_in,
     is_target_name,
+    paired_by_name,
 )
 from kdcal_core.data.schema import RIGHT_CLASSES, Family, OutputKind, Roles, Table, Task
 from kdcal_core.data.target_words import target_shows
@@ -248,6 +250,9 @@ class _Classification(ColumnReader):
         elif not roles.outputs and (lone := self._log_odds(roles)) is not None:
             roles, doubt, more = lone
             notes += more
+            doubts += [doubt] if doubt else []
+        elif (renamed := self._other_names(roles)) is not None:
+            roles, doubt = renamed
             doubts += [doubt] if doubt else []
         if not roles.outputs and not doubts and self._headerless():
             doubts.append(_no_header())
@@ -551,27 +556,54 @@ class _Classification(ColumnReader):
         read = replace(roles, features=features)
         orders = [classes, classes[::-1]] if len(classes) == 2 else [classes]
         options = {",".join(one): tuple(zip(one, block, strict=True)) for one in orders}
-        if [simple(name) for name in block] == [simple(name) for name in classes]:
-            return replace(read, outputs=tuple(zip(classes, block, strict=True))), None
-        if (said := self.said.get("order")) in options:
-            return replace(read, outputs=options[said]), None
+        if named_so := paired_by_name(block, classes):
+            return replace(read, outputs=named_so), None
+        return self._in_order(
+            read,
+            options,
+            f"The rows of {listed([repr(name[:60]) for name in block], 3)} sum to one, so they "
+            "were read as the probabilities of the classes in their order. No name says which "
+            "column belongs to which class.",
+        )
+
+    def _other_names(self, roles: Roles) -> tuple[Roles, Doubt | None] | None:
+        """Two columns that are named after other classes than the two of the target."""
+        if roles.target is None or len(roles.outputs) != 2:
+            return None
+        labels = classes_of(self.frame[roles.target])
+        columns = [column for _, column in roles.outputs]
+        if len(labels) != 2 or class_columns(
+            self.frame[[roles.target]], set(), [name for name, _ in roles.outputs]
+        ):
+            return None
+        return self._in_order(
+            roles,
+            {
+                ",".join(one): tuple(zip(one, columns, strict=True))
+                for one in (labels, labels[::-1])
+            },
+            f"The columns {listed([repr(name[:60]) for name in columns])} are named after other "
+            f"classes than the labels of {roles.target[:60]!r}, which are "
+            f"{listed([repr(name[:40]) for name in labels])}. Which column belongs to which class?",
+        )
+
+    def _in_order(
+        self, roles: Roles, options: Mapping[str, Pairs], sentence: str
+    ) -> tuple[Roles, Doubt | None]:
+        """The roles of the order that was said; else those of the first one, and the question."""
+        if said := options.get(self.said.get("order", "")):
+            return replace(roles, outputs=said), None
         shown = [
             Choice(
                 answer,
                 " · ".join(f"{column[:40]}: {name[:40]}" for name, column in pairs[:MOST_CHOICES])
                 + (", ..." if len(pairs) > MOST_CHOICES else ""),
-                self._shows(replace(read, outputs=pairs)),
+                self._shows(replace(roles, outputs=pairs)),
             )
             for answer, pairs in options.items()
         ]
-        doubt = Doubt(
-            "order",
-            f"The rows of {listed([repr(name[:60]) for name in block], 3)} sum to one, so they "
-            "were read as the probabilities of the classes in their order. No name says which "
-            "column belongs to which class.",
-            tuple(shown),
-        )
-        return replace(read, outputs=next(iter(options.values()))), doubt
+        doubt = Doubt("order", sentence, tuple(shown))
+        return replace(roles, outputs=next(iter(options.values()))), doubt
 
     def _is_block(self, columns: Sequence[str]) -> bool:
         numbers = all(is_number(self.frame[name]) for name in columns)

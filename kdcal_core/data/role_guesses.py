@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Any, Literal
 
 import numpy as np
@@ -270,12 +271,45 @@ def _paired(named: dict[str, str], classes: tuple[str, ...]) -> Pairs:
     """Pair suffixes with class names, by name or by count; else the suffixes are the names."""
     if classes and all(simple(name) in named for name in classes):
         return tuple((name, named[simple(name)]) for name in classes)
+    if by_name := paired_by_name(tuple(named.values()), classes):
+        return by_name
     ordered = _sorted(named)
     for first in (0, 1):
         counted = tuple(str(first + position) for position in range(len(named)))
         if ordered == counted and len(classes) == len(named):
             return tuple(zip(classes, (named[key] for key in counted), strict=True))
     return tuple((_suffix(named[key], key), named[key]) for key in ordered)
+
+
+def paired_by_name(columns: Sequence[str], classes: Sequence[str]) -> Pairs:
+    """The classes with their columns, where names without what all share are those of the classes.
+
+    Empty where they are not.
+
+    Examples
+    --------
+    >>> paired_by_name(["yes_proba", "no_proba"], ["no", "yes"])
+    (('no', 'no_proba'), ('yes', 'yes_proba'))
+    >>> paired_by_name(["P(y=0)", "P(y=1)"], ["0", "1"]), paired_by_name(["a", "b"], ["1", "2"])
+    ((('0', 'P(y=0)'), ('1', 'P(y=1)')), ())
+    """
+    if len(columns) != len(classes) or len(columns) < 2:
+        return ()
+    own = dict(zip(_unshared(columns), columns, strict=True))
+    names = _unshared(classes)
+    if len({*names}) < len(names) or {*names} != own.keys():
+        return ()
+    return tuple((name, own[key]) for name, key in zip(classes, names, strict=True))
+
+
+def _unshared(names: Sequence[str]) -> list[str]:
+    """The simple names without the beginning and the end that all of them share."""
+    rest = [simple(name) for name in names]
+    for _ in range(2):  # from the front, then from the back: all are backward in between
+        letters = zip(*rest, strict=False)
+        shared = sum(1 for _ in takewhile(lambda of_each: len({*of_each}) == 1, letters))
+        rest = [name[shared:][::-1] for name in rest]
+    return rest
 
 
 def _sum_to_one(frame: pd.DataFrame, pairs: Pairs) -> bool:

@@ -134,6 +134,30 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
         csv(frame(y=np.array([2, 0, 1])[KIND], **proba("proba_", (2, 0, 1)))),
         {"outputs": {"0": "proba_0", "1": "proba_1", "2": "proba_2"}},
     ),
+    "classes before the word, in another order": (
+        csv(
+            frame(
+                y=NAMES[KIND], cat_proba=THREE[:, 2], ant_proba=THREE[:, 0], bee_proba=THREE[:, 1]
+            )
+        ),
+        {"outputs": {"ant": "ant_proba", "bee": "bee_proba", "cat": "cat_proba"}},
+    ),
+    "classes after more than one word": (
+        csv(frame(y=NAMES[KIND], **proba("P(y=", ("ant)", "bee)", "cat)")))),
+        {"outputs": {"ant": "P(y=ant)", "bee": "P(y=bee)", "cat": "P(y=cat)"}},
+    ),
+    "as H2O writes them": (
+        csv(frame(predict=(P > 0.5) * 1, p1=P, p0=1 - P, y=EVENT)),
+        {"outputs": {"0": "p0", "1": "p1"}, "predicted": "predict", "features": ()},
+    ),
+    "named after other classes than the labels": (
+        csv(frame(y=EVENT, prob_good=1 - P, prob_bad=P)),
+        {"asks": ["order"], "choices": ["0,1", "1,0"], "says": "after other classes than the"},
+    ),
+    "a share among features": (
+        csv(frame(y=EVENT, utilisation=P, age=AGE)),
+        {"outputs": {}, "features": ("utilisation", "age")},
+    ),
     "columns called as the classes": (
         csv(frame(y=NAMES[KIND], ant=THREE[:, 0], bee=THREE[:, 1], cat=THREE[:, 2])),
         {"outputs": {"ant": "ant", "bee": "bee", "cat": "cat"}},
