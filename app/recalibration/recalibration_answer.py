@@ -11,7 +11,7 @@ from app.recalibration import recalibration_results as found
 from app.recalibration import recalibration_settings
 from app.recalibration import recalibration_text as text
 from app.recalibration.recalibration_results import Finished, View
-from app.shared import job_results, navigation, tiles
+from app.shared import in_browser, job_results, navigation, tiles
 from app.shared.box_selection import Box
 from app.shared.charts import dragged, drawn_once, is_dark, show
 from app.shared.emphasis import quiet
@@ -184,6 +184,7 @@ def _maps(view: View) -> Places | None:
         y_title=titles[1],
         level=level,
         rows=rows,
+        narrow=in_browser.is_narrow(),
     )
     show(chart, key=MAP, of=view.review.title, finding=False, on_box=lambda: None)
     st.markdown(escape_markdown(chart.finding, 1000))

@@ -12,6 +12,7 @@ from app.recalibration import recalibration_results as found
 from app.recalibration import recalibration_text as text
 from app.recalibration.recalibration_results import View
 from app.recalibration.recalibration_text import TILES
+from app.shared import in_browser
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.sections import sections
 from app.shared.tables import show_table
@@ -103,7 +104,8 @@ def _picture(
     lines: Sequence[MeasuredRecalibration],
     key: str,
 ) -> None:
-    show(drawn_once(chart, lines, dark=is_dark()), key=key, of=view.review.title)
+    drawn = drawn_once(chart, lines, dark=is_dark(), narrow=in_browser.is_narrow())
+    show(drawn, key=key, of=view.review.title)
 
 
 def _numbers(view: View) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import pandas as pd
 import streamlit as st
 
-from app.shared import job_results, waiting
+from app.shared import in_browser, job_results, waiting
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.sections import sections
 from app.shared.tables import show_table
@@ -138,7 +138,8 @@ def show_measures(
         for at, title in enumerate(titles.values())
     }
     with st.container(border=True):
-        show(drawn_once(make, titles, methods, dark=is_dark()), key="lab_measures", of=of)
+        chart = drawn_once(make, titles, methods, dark=is_dark(), narrow=in_browser.is_narrow())
+        show(chart, key="lab_measures", of=of)
         with st.expander("As a table", icon=":material/table:"):
             show_table(
                 pd.DataFrame({"Method": [one.label for one in methods], **cells}),

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from app.shared import tiles
+from app.shared import in_browser, tiles
 from app.shared.charts import drawn_once, is_dark, show
 from app.simulation_lab import lab_settings
 from app.simulation_lab import lab_text as text
@@ -113,6 +113,7 @@ def _misses(run: RegressionLabRun) -> None:
             x_title="x1",
             y_title=y_title,
             level=0.95,
+            narrow=in_browser.is_narrow(),
         )
         show(chart, key="lab_misses", of=file_of(run.settings))
 

@@ -161,12 +161,18 @@ def lab_distance_chart(
 
 
 def lab_measures_chart(
-    titles: Mapping[str, str], methods: Sequence[MeasuredMethod], *, dark: bool = False
+    titles: Mapping[str, str],
+    methods: Sequence[MeasuredMethod],
+    *,
+    dark: bool = False,
+    narrow: bool = False,
 ) -> Chart:
     """Every measure of every method; ``titles`` name the measures, "error" among them, by key."""
     found = {one.key: dict(zip(titles, one.estimates, strict=True)) for one in methods}
     words = measures_words(found["model"], found["geodesic"])
-    made = measures_chart(titles, methods, lead="error", how_to_read=INSIDE, dark=dark)
+    made = measures_chart(
+        titles, methods, lead="error", how_to_read=INSIDE, dark=dark, narrow=narrow
+    )
     return replace(made, finding=words)
 
 

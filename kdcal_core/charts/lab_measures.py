@@ -18,7 +18,7 @@ from kdcal_core.evaluation import meanings
 from kdcal_core.text import listed
 
 _ROW_HEIGHT = 27
-_ABOVE_AND_BELOW = 74
+_ABOVE, _BELOW, _BETWEEN = 58, 8, 52
 _GAP = 0.03  # between panels, as a share of the width
 DOTS = """
 A dot is the value, its bar the 95% interval, and the pale band the model's interval.
@@ -41,6 +41,7 @@ def measures_chart(
     lead: str,
     how_to_read: str,
     dark: bool = False,
+    narrow: bool = False,
 ) -> Chart:
     """Every measure of every method; ``titles`` name the measures by key.
 
@@ -58,7 +59,7 @@ def measures_chart(
     ]
     words = lead_words(titles, methods, lead)
     return Chart(
-        interval_figure([*finite], drawn, dark=dark),
+        interval_figure([*finite], drawn, dark=dark, narrow=narrow),
         finding=words,
         alt=f"Measures of each method with their intervals. {words}",
         how_to_read=DOTS + how_to_read + meanings(titles),
@@ -112,41 +113,48 @@ def measured_table(titles: Mapping[str, str], methods: Sequence[MeasuredMethod])
 
 
 def interval_figure(
-    measures: Sequence[str], methods: Sequence[MeasuredMethod], *, dark: bool
+    measures: Sequence[str], methods: Sequence[MeasuredMethod], *, dark: bool, narrow: bool = False
 ) -> go.Figure:
     """One panel per measure, one line per method: the value as a dot, its interval as a bar.
 
-    The model's interval is a pale band through all lines of a panel, for comparison.
+    The model's interval is a pale band through all lines of a panel, for comparison. On a
+    ``narrow`` page, a phone's, the panels stand one below the other.
     """
     colours = palette(dark)
-    width = (1.0 - _GAP * (len(measures) - 1)) / len(measures)
-    titles = [in_two_lines(one, TITLE_LETTERS // len(measures)) for one in measures]
+    columns = 1 if narrow else len(measures)
+    width = (1.0 - _GAP * (columns - 1)) / columns
+    titles = [in_two_lines(one, TITLE_LETTERS // columns) for one in measures]
     further = TITLE_LINE * any("<br>" in one for one in titles)
     names = [method.label for method in methods]
+    rows, high = len(measures) // columns, _ROW_HEIGHT * len(methods) + 8
+    down = high + _BETWEEN + further
+    inside = rows * down - _BETWEEN - further
     bands: list[dict[str, Any]] = []
     # set at once, because plotly checks the whole layout at every change
     layout: dict[str, Any] = {
         "template": template(dark),
-        "height": _ROW_HEIGHT * len(methods) + _ABOVE_AND_BELOW + further,
+        "height": inside + _ABOVE + further + _BELOW,
         "showlegend": False,
-        "margin": {"l": 8, "r": BESIDE_TITLES, "t": 58 + further, "b": 8},
+        "margin": {"l": 8, "r": BESIDE_TITLES, "t": _ABOVE + further, "b": _BELOW},
         "shapes": bands,
     }
     for at, title in enumerate(titles):
         axes = panel(at)
-        left = at * (width + _GAP)
+        left = at % columns * (width + _GAP)
+        top = 1.0 - at // columns * down / inside
         layout[axes["xaxis"].replace("x", "xaxis")] = {
-            "domain": [left, left + width],
+            "domain": [left, min(left + width, 1.0)],
             "anchor": axes["yaxis"],
             "side": "top",
             "title_text": title,
             "nticks": 4,
         }
         layout[axes["yaxis"].replace("y", "yaxis")] = {
+            "domain": [max(top - high / inside, 0.0), top],
             "anchor": axes["xaxis"],
             "categoryorder": "array",
             "categoryarray": names[::-1],
-            "showticklabels": at == 0,
+            "showticklabels": at % columns == 0,
             "showgrid": False,
         }
         bands += [

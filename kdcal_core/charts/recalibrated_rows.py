@@ -208,11 +208,19 @@ def misses_chart(
     y_title: str,
     level: float,
     rows: IntArray | None = None,
+    narrow: bool = False,
 ) -> Chart:
     """Hits and misses on a map, before and after; the parameters are those of `misses_figure`."""
     return Chart(
         misses_figure(
-            xy, panels, dark=dark, x_title=x_title, y_title=y_title, level=level, rows=rows
+            xy,
+            panels,
+            dark=dark,
+            x_title=x_title,
+            y_title=y_title,
+            level=level,
+            rows=rows,
+            narrow=narrow,
         ),
         finding=misses_words(panels, level),
         alt=misses_alt(panels, x_title, y_title, level),
@@ -231,6 +239,7 @@ def misses_figure(
     y_title: str,
     level: float = 0.95,
     rows: IntArray | None = None,
+    narrow: bool = False,
 ) -> go.Figure:
     """The same rows on the same axes for each panel: hits faint grey, misses light red.
 
@@ -248,12 +257,20 @@ def misses_figure(
         Level of the intervals.
     rows : (m,) int array, optional
         Indices of these rows among all; by default they are all rows.
+    narrow : bool, default=False
+        Whether the page is, as a phone's: the panels then stand one below the other.
     """
     colours = palette(dark)
     kept = drawn_rows(len(xy), len(panels))
     titles = [PanelTitle(shown.name, _share_missed(shown, level)) for shown in panels]
     figure = new_panels(
-        titles, dark, columns=2, height=240, x_title=x_title, y_title=y_title, y_axis={"nticks": 6}
+        titles,
+        dark,
+        columns=1 if narrow else 2,
+        height=240,
+        x_title=x_title,
+        y_title=y_title,
+        y_axis={"nticks": 6},
     )
     named: set[str] = set()
     for at, shown in enumerate(panels):
@@ -425,6 +442,8 @@ def truth_figure(
     ----------
     rows : (m,) int array, optional
         Indices of these rows among all; by default they are all rows.
+    narrow : bool, default=False
+        Whether the page is, as a phone's: the panels then stand one below the other.
     """
     colours = palette(dark)
     quantities = ["mean"] + (["std"] if truth.std is not None else [])

@@ -76,11 +76,11 @@ class MeasuredRecalibration:
 
 
 def recalibration_measures_chart(
-    methods: Sequence[MeasuredRecalibration], *, dark: bool = False
+    methods: Sequence[MeasuredRecalibration], *, dark: bool = False, narrow: bool = False
 ) -> Chart:
     """Every measure of every method."""
     return Chart(
-        recalibration_measures_figure(methods, dark=dark),
+        recalibration_measures_figure(methods, dark=dark, narrow=narrow),
         finding=measures_words(methods),
         alt=measures_alt(methods, list(MEASURES)),
         how_to_read=HOW_TO_READ + meanings(_shown(methods)),
@@ -90,7 +90,7 @@ def recalibration_measures_chart(
 
 
 def recalibration_measures_figure(
-    methods: Sequence[MeasuredRecalibration], *, dark: bool
+    methods: Sequence[MeasuredRecalibration], *, dark: bool, narrow: bool = False
 ) -> go.Figure:
     """One panel per measure, one line per method: the value as a dot, its interval as a bar.
 
@@ -99,7 +99,10 @@ def recalibration_measures_figure(
     """
     shown = _shown(methods)
     figure = dot_panels(
-        [one.label for one in methods], [MEASURES[key].title for key in shown], dark
+        [one.label for one in methods],
+        [MEASURES[key].title for key in shown],
+        dark,
+        narrow=narrow,
     )
     colours = palette(dark)
     for at, key in enumerate(shown):
@@ -182,12 +185,12 @@ def recalibrator_title(key: str, title: str) -> str:
 
 
 def recalibration_differences_chart(
-    methods: Sequence[MeasuredRecalibration], *, dark: bool = False
+    methods: Sequence[MeasuredRecalibration], *, dark: bool = False, narrow: bool = False
 ) -> Chart:
     """The paired change of every measure of every method from the model."""
     keys = _changed(methods)
     return Chart(
-        recalibration_differences_figure(methods, dark=dark),
+        recalibration_differences_figure(methods, dark=dark, narrow=narrow),
         finding=differences_words(methods),
         alt=differences_alt(methods),
         how_to_read=DIFFERENCES + meanings(keys),
@@ -197,7 +200,7 @@ def recalibration_differences_chart(
 
 
 def recalibration_differences_figure(
-    methods: Sequence[MeasuredRecalibration], *, dark: bool
+    methods: Sequence[MeasuredRecalibration], *, dark: bool, narrow: bool = False
 ) -> go.Figure:
     """Paired differences from the model on the same rows, with their intervals.
 
@@ -206,7 +209,7 @@ def recalibration_differences_figure(
     others = [method for method in methods if method.key != "model"]
     shown = _changed(methods)
     titles = [f"{MEASURES[key].title}: change" for key in shown]
-    figure = dot_panels([one.label for one in others], titles, dark)
+    figure = dot_panels([one.label for one in others], titles, dark, narrow=narrow)
     colours = palette(dark)
     for at, key in enumerate(shown):
         estimates = [method.differences.get(key) for method in others]

@@ -97,10 +97,16 @@ def surfaces_words(surfaces: Mapping[str, FloatArray]) -> str:
 
 
 def regression_measures_chart(
-    titles: Mapping[str, str], methods: Sequence[MeasuredMethod], *, dark: bool = False
+    titles: Mapping[str, str],
+    methods: Sequence[MeasuredMethod],
+    *,
+    dark: bool = False,
+    narrow: bool = False,
 ) -> Chart:
     """Measures of the model, its recalibrations and the truth; ``titles`` by key."""
-    return measures_chart(titles, methods, lead="crps", how_to_read=JUDGED, dark=dark)
+    return measures_chart(
+        titles, methods, lead="crps", how_to_read=JUDGED, dark=dark, narrow=narrow
+    )
 
 
 def regression_lab_finding(model: Mapping[str, Estimate], local: Mapping[str, Estimate]) -> str:

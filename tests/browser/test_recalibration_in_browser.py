@@ -54,4 +54,9 @@ def test_one_click_recalibrates_and_a_box_chooses_rows(app, home: Path, tmp_path
     )
     assert (low < high).all()
     assert (table["outcome"] > 0).mean() > 0.9  # the right half of the map holds large outcomes
+    app.page.set_viewport_size({"width": 390, "height": 844})
+    app.idle()
+    for section in ("Every measure", "Along a column"):
+        app.section(section)
+        app.until(lambda: app.covered() == [])  # nor are the titles of the maps cut
     app.assert_healthy()
