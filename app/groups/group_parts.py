@@ -12,6 +12,7 @@ from app.shared import session, set_results
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.follow import follow
 from app.shared.group_choice import choose_groups, declared
+from app.shared.labels import unique_labels
 from app.shared.sections import sections
 from app.shared.tables import show_table
 from app.shared.version_choice import choose_version
@@ -80,10 +81,11 @@ def _suggested(review: Review) -> None:
     ]
     words.sort(key=lambda one: (one.name not in unread, one.n_distinct))
     key = f"groups_columns_{review.id}"
+    labels = unique_labels([f"Groups of {escape_label(o.name, 40)}" for o in words[:_SUGGESTED]])
     with st.container(horizontal=True):
-        for at, one in enumerate(words[:_SUGGESTED]):
+        for at, (one, label) in enumerate(zip(words, labels, strict=False)):
             st.button(
-                f"Groups of {escape_label(one.name, 40)}",
+                label,
                 key=f"groups_of_{at}",
                 on_click=_declare_one,
                 args=(review.id, key, one.name),

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from app.shared.labels import unique_labels
 from kdcal_core.text import escape_markdown
 
 T = TypeVar("T")
@@ -53,6 +54,8 @@ def several_of(
     **given
         As for ``st.pills``.
     """
+    shown = unique_labels([escape_markdown(words) for words in options.values()])
+    labels = dict(zip(options, shown, strict=True))
     before = st.session_state.get(key, given.get("default", ()))
     full = most is not None and len(before) >= most
     with st.container(height=_PIXELS if len(options) > _MANY else "content", border=False):
@@ -60,7 +63,7 @@ def several_of(
             f"{label} (at most {most}: click one to take it back)" if full else label,
             options=[one for one in options if one in before or not full],
             selection_mode="multi",
-            format_func=lambda one: escape_markdown(options[one]),
+            format_func=labels.__getitem__,
             key=key,
             **given,
         )

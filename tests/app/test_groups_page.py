@@ -114,6 +114,19 @@ def test_with_three_columns_no_fourth_is_offered(workspace: Workspace) -> None:
     assert at.pills[0].value == ["d", "c"]
 
 
+def test_columns_whose_long_names_begin_alike_are_told_apart(workspace: Workspace) -> None:
+    """Of two options with one label Streamlit takes the last, whichever was chosen."""
+    long = "a name that an export from a warehouse gives to each of its many columns, whatever it "
+    parts = {f"{long}{end}": np.resize(["a", "b"], 300) for end in ("holds", "is")}
+    review = review_of(workspace, calibration=rows(300, 5).assign(**parts))
+    at = healthy(shown(review))
+    labels = [one.label for one in at.button if one.label.startswith("Groups of a name")]
+    assert len({*labels}) == len(labels) == 2
+    (choice,) = at.get("button_group")
+    options = [plain(one.content) for one in choice.proto.options]
+    assert len({*options}) == len(options)
+
+
 def test_without_columns_there_are_no_groups(workspace: Workspace) -> None:
     bare = too_sure(200, 0).drop(columns="feature")
     at = shown(review_of(workspace, calibration=bare))
