@@ -26,6 +26,7 @@ from kdcal_core.diagnostics import beyond_noise, reliability_finding
 from kdcal_core.diagnostics.reliability import Reliability, ReliabilityCurve
 from kdcal_core.text import counted, in_sentence
 
+_ONE_BY_ONE = 2  # rows of a bin
 MAX_PANELS = 12  # more are no longer three screens together with what stands above them
 
 _OF_CONFIDENCE = """
@@ -224,6 +225,8 @@ def reliability_figure(
     else:
         figure.update_xaxes(title_font_size=15, tickfont_size=13)
         figure.update_yaxes(title_font_size=15, tickfont_size=13)
+    if curve.count.max() <= _ONE_BY_ONE:  # in halves, 1 would stand there twice
+        figure.update_layout(yaxis2_dtick=1)
     square(figure)
     return figure
 

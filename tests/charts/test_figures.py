@@ -198,7 +198,9 @@ def test_reliability_figure_of_a_handful_of_rows(n: int) -> None:
     few = made(n, 3)
     for kind in ("confidence", "top-label", "class"):
         for curve in diagnostics.reliability(few.proba, few.y, kind=kind).curves:
-            reliability_figure(curve, dark=True).to_json()
+            figure = reliability_figure(curve, dark=True)
+            assert figure.layout.yaxis2.dtick == (1 if curve.count.max() <= 2 else None)
+            figure.to_json()
             reliability_alt(curve)
 
 
