@@ -16,9 +16,8 @@ from typing import Any
 
 from kdcal_core.audit.content import read_content
 from kdcal_core.audit.database import Database
-from kdcal_core.audit.project import Project
+from kdcal_core.audit.project import Project, name_taken
 from kdcal_core.audit.record import Record
-from kdcal_core.audit.record_reading import id_of
 from kdcal_core.audit.signing import ENTRY, Signed, digest
 from kdcal_core.audit.verifying import CheckedLines, check_lines, differing
 from kdcal_core.errors import InputError, NewerVersionError
@@ -126,7 +125,7 @@ def import_project(record: Record, path: Path) -> str:
     ------
     InputError
         If it is no such file, is too large, was altered, is older than what the record has, or the
-        record has another course of the project.
+        record has another course of the project, or another project of its name.
     NewerVersionError
         If a newer version of kdcal wrote it.
     """
@@ -138,6 +137,9 @@ def import_project(record: Record, path: Path) -> str:
             if set(archive.namelist()) != {_LINES, *files_of(project)}:
                 raise InputError("The file holds other files than its record names", fix=_AGAIN)
         names = {one.facts.content for one in project.audits.values() if one.has_files}
+        there = record.named(project.name)
+        if there is not None and there.id != project.id:  # revision 0001 had ids by chance
+            raise name_taken(project.name)
         with record.files_alone():
             # before any file is kept: it may be one that was deleted here since
             _check_course(record.database.read(project.id), lines, path)
@@ -161,8 +163,6 @@ def checked_project(archive: zipfile.ZipFile, project: str, lines: list[Signed])
     if not lines or any(one.kind != ENTRY for one in lines):
         raise InputError("The file holds no lines of a record", fix=_AGAIN)
     found = whole(check_lines(project, list(enumerate(lines, 1))), _AGAIN)
-    if id_of(found.name) != project:
-        raise InputError("The file's project has another project's id", fix=_AGAIN)
     _check_files(archive, found)
     return found
 

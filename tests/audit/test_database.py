@@ -36,8 +36,12 @@ from kdcal_core.audit import (
     Outbox,
     Record,
     RetentionSet,
+    back_up,
     database,
     deliver_due,
+    export_project,
+    import_project,
+    restore,
     verify,
 )
 from kdcal_core.audit.database import OUTBOX, VERSIONS, schema
@@ -309,6 +313,33 @@ def test_without_room_for_the_backup_nothing_is_upgraded(
             place.open()
     assert revision_of(place) == EARLIER[-1]
     assert list((place.root / "backups").iterdir()) == []
+
+
+@pytest.mark.parametrize("revision", EARLIER)
+def test_an_earlier_record_is_exported_and_backed_up(
+    place: Place, revision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its projects' ids do not follow from their names, as ids do today."""
+    project = old_place(place, revision)
+    monkeypatch.setenv("KDCAL_BACKED_UP", "1")
+    record = place.open()
+    back_up(record, tmp_path / "backup.zip")
+    export_project(record, project, tmp_path / "project.zip")
+    record.database.close()
+    restore(tmp_path / "backup.zip", place.root, place.url, replace=True)
+    record = place.open()
+    holds(record, project)
+    record.database.close()
+    other = Record(tmp_path / "other", "")
+    assert import_project(other, tmp_path / "project.zip") == project
+    assert import_project(other, tmp_path / "project.zip") == project  # nothing more
+    holds(other, project)
+    other.database.close()
+    third = Record(tmp_path / "third", "")
+    third.create("Credit risk", ME)
+    with pytest.raises(InputError, match="There is a project named 'Credit risk' already"):
+        import_project(third, tmp_path / "project.zip")
+    third.database.close()
 
 
 def test_a_newer_schema_is_refused(place: Place) -> None:
