@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -25,6 +26,7 @@ from typing import Literal
 
 from kdcal_core.audit import archive as zips
 from kdcal_core.audit.database import SQLITE, URL, Database, Writing
+from kdcal_core.audit.files import Files
 from kdcal_core.audit.pins import Pin, Pins
 from kdcal_core.audit.project import Project
 from kdcal_core.audit.record import Record
@@ -42,6 +44,7 @@ from kdcal_core.text import counted
 _ABOUT = "backup.json"
 _KIND, _VERSION = "kdcal backup", 1
 _WHAT = "backup that 'kdcal audit backup' wrote"
+_SQLITE = b"SQLite format 3\0"
 _MOST_KEY_BYTES = 10_000
 _EXPORT = (
     "Run 'kdcal audit verify' and put an earlier backup back. 'kdcal audit export' still writes "
@@ -193,7 +196,8 @@ def restore(
     Parameters
     ----------
     path : Path
-        What `back_up` wrote. Untrusted.
+        What `back_up` wrote, or the copy of the tables from before an upgrade, whose files lie in
+        the folder of audits. Untrusted.
     root, url : optional
         As of `Record`. A backup of either database may be restored to either.
     replace : bool
@@ -210,7 +214,9 @@ def restore(
     home = Path(os.path.realpath(root or root_of_audits()))
     given = os.environ.get(URL) if url is None else url
     with ExitStack() as held, _errors_of_folder(home):
-        database = held.enter_context(closing(Database(home, given))) if given else None
+        database = None
+        if given:
+            database = held.enter_context(closing(Database(home, given, as_it_is=True)))
         held.enter_context(swaps_alone(home, database))
         if not replace and not _is_free(home, database):
             raise InputError(
@@ -219,6 +225,7 @@ def restore(
                 file=str(home) if database is None else database.place,
             )
         made = held.enter_context(_beside(home))
+        path = held.enter_context(_as_zip(path, home))
         backup = _unpack(path, made, database, progress)
         key = _key(path, home, made)
         _keep_known_results(home, made)
@@ -247,7 +254,7 @@ def _is_free(home: Path, database: Database | None) -> bool:
     if not (home / SQLITE).exists():
         return True
     try:
-        with closing(Database(home, "")) as there:
+        with closing(Database(home, "", as_it_is=True)) as there:
             return there.is_empty
     except InputError:
         return False  # what cannot be read may be wanted
@@ -275,6 +282,23 @@ def _beside(home: Path) -> Iterator[Path]:
         yield made
     finally:
         shutil.rmtree(made, ignore_errors=True)
+
+
+@contextmanager
+def _as_zip(path: Path, home: Path) -> Iterator[Path]:
+    """A backup as `back_up` writes it, of a copy of the tables and the files that are here."""
+    with zips.errors_of(path, _WHAT), path.open("rb") as file:
+        is_copy = file.read(len(_SQLITE)) == _SQLITE
+    if not is_copy:
+        yield path
+        return
+    with tempfile.TemporaryDirectory(dir=home.parent, prefix=f".{home.name}.copy") as folder:
+        shutil.copyfile(path, Path(folder) / SQLITE)
+        record = Record(Path(folder), "")  # with the schema of this kdcal
+        with closing(record.database):
+            record.files = Files(home / "files")
+            back_up(record, Path(folder) / "copy.zip")
+        yield Path(folder) / "copy.zip"
 
 
 def _unpack(path: Path, made: Path, database: Database | None, progress: Progress) -> Backup:

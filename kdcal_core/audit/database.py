@@ -25,19 +25,24 @@ from alembic.script import ScriptDirectory
 from kdcal_core.audit.signing import ENTRY, Signed, digest
 from kdcal_core.errors import InputError
 from kdcal_core.store import new_file
-from kdcal_core.store.disk import locked, make_folder, private
+from kdcal_core.store.disk import flush, locked, make_folder, private
 from kdcal_core.text import printable
 
 URL = "KDCAL_DATABASE_URL"
 """Names a PostgreSQL database, as postgresql://user:password@host/name."""
+UPGRADE = "KDCAL_UPGRADE"
+"""Set to 1, lets kdcal upgrade PostgreSQL's tables, which other machines may use too."""
 SQLITE = "audits.sqlite"
 """SQLite's file, in the folder of audits."""
+BACKUPS = "backups"
+"""Copies of the tables, in the folder of audits, from before each upgrade of their schema."""
 VERSIONS = "kdcal_schema"
 """The table that holds the revision of the schema."""
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _BUSY_SECONDS = 30
 _WRITES = "kdcal_writes"
 _RESTORED = "restored at "
+_ROWS_AT_ONCE = 1000
 _SCHEMA_LOCK = 0x6B6463616C
 """PostgreSQL's lock on the schema: several machines may start at once."""
 
@@ -91,14 +96,18 @@ class Database:
     url : str, optional
         Of a PostgreSQL database; by default that of the variable `URL`, else SQLite. Empty for
         SQLite whatever the variable says.
+    as_it_is : bool
+        Leave tables that are there, or are missing, as they are. Only a record that will take
+        their place needs that.
 
     Raises
     ------
     InputError
-        If it cannot be reached, is not ours to write, or has the schema of a newer kdcal.
+        If it cannot be reached, is not ours to write, or has the schema of a newer kdcal, or, of
+        PostgreSQL, that of an older one and `UPGRADE` does not allow to change it.
     """
 
-    def __init__(self, root: Path, url: str | None = None) -> None:
+    def __init__(self, root: Path, url: str | None = None, *, as_it_is: bool = False) -> None:
         self.root = root
         given = os.environ.get(URL) if url is None else url
         self._path = None if given else root / SQLITE
@@ -109,7 +118,8 @@ class Database:
                 make_folder(root)
                 _make_private_file(self._path)
                 self._file = _file_of(self._path)
-            self._bring_up_to_date()
+            if not as_it_is:
+                self._bring_up_to_date()
 
     @property
     def place(self) -> str:
@@ -198,17 +208,17 @@ class Database:
     def replacing(self, aside: str, moment: str) -> Iterator[Callable[[str], Writing]]:
         """A transaction that begins with empty tables, and makes the `Writing` of a project.
 
-        Of PostgreSQL alone. Its tables, if anything is in them, are moved to the schema ``aside``,
+        Of PostgreSQL alone. Its tables, unless it `is_empty`, are moved to the schema ``aside``,
         and `restored_at` is ``moment`` afterwards, both without quotes. Nothing is changed unless
         the body ends without an error.
         """
         with self.changing() as connection:
             connection.execute(sql.select(sql.func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
-            if self._has_rows(connection):
+            if not self._is_empty(connection):
                 connection.exec_driver_sql(f"CREATE SCHEMA {aside}")
-                for table in (*schema.tables, VERSIONS):
+                for table in _our_tables(connection):
                     connection.exec_driver_sql(f"ALTER TABLE {table} SET SCHEMA {aside}")
-                command.upgrade(_alembic(connection), "head")
+            command.upgrade(_alembic(connection), "head")
             connection.exec_driver_sql(f"COMMENT ON TABLE {ENTRIES} IS '{_RESTORED}{moment}'")
             yield functools.partial(Writing, connection)
 
@@ -216,17 +226,21 @@ class Database:
     def restored_at(self) -> str:
         """The moment of the last restore of PostgreSQL's tables; empty if there was none."""
         with self.reading() as connection:
-            said = connection.execute(sql.text(f"SELECT obj_description('{ENTRIES}'::regclass)"))
+            said = connection.execute(
+                sql.text(f"SELECT obj_description(to_regclass('{ENTRIES}'), 'pg_class')")
+            )
             return (said.scalar() or "").removeprefix(_RESTORED)
 
     @property
     def is_empty(self) -> bool:
-        """Whether no project was ever written."""
+        """Whether no project was ever written; False of another schema than ours."""
         with self.reading() as connection:
-            return not self._has_rows(connection)
+            return self._is_empty(connection)
 
-    def _has_rows(self, connection: sql.Connection) -> bool:
-        return any(
+    def _is_empty(self, connection: sql.Connection) -> bool:
+        if not _our_tables(connection):
+            return True
+        return _revision(connection) == _known_schemas().get_current_head() and not any(
             connection.execute(sql.select(sql.literal(1)).select_from(table).limit(1)).first()
             for table in (PROJECT, ENTRIES)
         )
@@ -276,26 +290,35 @@ class Database:
         self._engine.dispose()
 
     def back_up(self, path: Path) -> None:
-        """Write a copy of SQLite's database to a file, while others may read and write.
+        """Write a copy of the tables to a file, while others may read and write.
+
+        The file is an SQLite database of the schema that they have now, of either kind of database.
 
         Raises
         ------
         InputError
-            For PostgreSQL, whose own tool makes copies, and if the file cannot be written; then
-            there is none.
+            If the file cannot be written; then there is none.
         """
-        if self._path is None:
-            raise InputError(
-                "kdcal makes no copy of PostgreSQL",
-                fix="Use 'kdcal audit backup', or pg_dump.",
-            )
+        with self.reading() as connection:
+            if not self.is_file:  # what was committed meanwhile must not be in one table alone
+                connection.execute(sql.text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
+            self._copy(connection, path)
+
+    def _copy(self, connection: sql.Connection, path: Path) -> None:
         try:
             with new_file(path) as made:
                 _make_private_file(made)
-                source, target = sqlite3.connect(self._path), sqlite3.connect(made)
-                with contextlib.closing(source), contextlib.closing(target):
-                    source.backup(target)
-        except (OSError, sqlite3.Error) as error:
+                if self._path is None:
+                    _copy_rows(connection, made)
+                else:
+                    source, target = sqlite3.connect(self._path), sqlite3.connect(made)
+                    with contextlib.closing(source), contextlib.closing(target):
+                        source.backup(target)
+                flush(made)
+            flush(path.parent)
+        except (OSError, sqlite3.Error, sql.exc.DBAPIError) as error:
+            if not isinstance(getattr(error, "orig", error), (OSError, sqlite3.Error)):
+                raise  # it could not be read
             raise InputError(
                 f"The backup of the database of audits cannot be written ({_line(error)})",
                 fix="Free space on its disk, or make its folder writable for this user.",
@@ -306,9 +329,10 @@ class Database:
         return self._engine.execution_options(**{_WRITES: True}).begin()
 
     def _bring_up_to_date(self) -> None:
-        known = ScriptDirectory(str(_MIGRATIONS))
+        known = _known_schemas()
         newest = known.get_current_head()
-        revision = self._revision()
+        with self._engine.connect() as connection:
+            revision = _revision(connection)
         if revision == newest:
             return
         if revision is not None and revision not in {
@@ -319,39 +343,32 @@ class Database:
                 fix="Install that version of kdcal, or restore the backup of before its upgrade.",
                 file=self.place,
             )
-        if self._path is None:
-            self._upgrade(revision)
-            return
-        with locked(self.root / ".schema.lock"):
-            revision = self._revision()  # another process may have been faster
-            if revision != newest:
-                self._upgrade(revision)
+        if revision is not None and not self.is_file and os.environ.get(UPGRADE) != "1":
+            raise InputError(
+                f"The database of audits has the older schema {revision}",
+                fix=f"Update kdcal on all its machines, then start it once with {UPGRADE}=1: it "
+                "writes a copy of the tables to a file and upgrades them.",
+                file=self.place,
+            )
+        with locked(self.root / ".schema.lock") if self.is_file else contextlib.nullcontext():
+            self._upgrade()
 
-    def _revision(self) -> str | None:
-        with self._engine.connect() as connection:
-            return _context(connection).get_current_revision()
-
-    def _upgrade(self, revision: str | None) -> None:
-        if revision is not None:
-            self._back_up_before_upgrade(revision)
-        with self._write() as connection:
-            if self._path is None:
+    def _upgrade(self) -> None:
+        """Copy the tables and change them, while nobody else writes."""
+        with self._write() as connection:  # locks SQLite's whole file
+            if not self.is_file:
                 connection.execute(sql.select(sql.func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
+                for table in _our_tables(connection):
+                    connection.exec_driver_sql(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+            revision = _revision(connection)
+            if revision == _known_schemas().get_current_head():
+                return  # another process was faster
+            if revision is not None:
+                folder = self.root / BACKUPS
+                make_folder(folder)
+                now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+                self._copy(connection, folder / f"audits-{revision}-{now}.sqlite")
             command.upgrade(_alembic(connection), "head")
-
-    def _back_up_before_upgrade(self, revision: str) -> None:
-        if self._path is None:
-            if os.environ.get("KDCAL_BACKED_UP") != "1":
-                raise InputError(
-                    f"The database of audits has the older schema {revision}",
-                    fix="Back it up with pg_dump, then start once with KDCAL_BACKED_UP=1.",
-                    file=self.place,
-                )
-            return
-        folder = self.root / "backups"
-        make_folder(folder)
-        now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
-        self.back_up(folder / f"audits-{revision}-{now}.sqlite")
 
 
 class _UndoneError(Exception):
@@ -476,6 +493,42 @@ def _begin_sqlite(connection: sql.Connection) -> None:
     """Take a writer's lock at once: two that read first and then write could not both go on."""
     writes = connection.get_execution_options().get(_WRITES)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _copy_rows(source: sql.Connection, made: Path) -> None:
+    """Write what a database holds to an SQLite file of the same schema."""
+    engine = _engine(sql.URL.create("sqlite", database=str(made)))
+    try:
+        with engine.begin() as target:
+            command.upgrade(_alembic(target), str(_revision(source)))
+            tables = sql.MetaData()
+            tables.reflect(target)
+            for table in tables.sorted_tables:
+                if table.name == VERSIONS:
+                    continue
+                rows = source.execute(
+                    sql.select(table), execution_options={"yield_per": _ROWS_AT_ONCE}
+                )
+                for some in rows.mappings().partitions():
+                    target.execute(sql.insert(table), [dict(one) for one in some])
+    finally:
+        engine.dispose()
+
+
+def _our_tables(connection: sql.Connection) -> list[str]:
+    """The tables of any kdcal that are there, in the order in which writers come to them."""
+    there = {one for one in sql.inspect(connection).get_table_names() if one.startswith("kdcal_")}
+    ours = [one.name for one in schema.sorted_tables if one.name in there]
+    return [*ours, *sorted(there - set(ours))]
+
+
+def _known_schemas() -> ScriptDirectory:
+    return ScriptDirectory(str(_MIGRATIONS))
+
+
+def _revision(connection: sql.Connection) -> str | None:
+    """Of the schema; None if there is none."""
+    return _context(connection).get_current_revision()
 
 
 def _context(connection: sql.Connection) -> MigrationContext:

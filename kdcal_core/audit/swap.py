@@ -78,7 +78,9 @@ def settle_swap(root: Path, url: str | None = None) -> None:
         return
     given = os.environ.get(URL) if url is None else url
     with ExitStack() as held, as_input(str(home)):
-        database = held.enter_context(closing(Database(home, given))) if given else None
+        database = None
+        if given:  # whose tables may be those of another kdcal, which the exchange moves aside
+            database = held.enter_context(closing(Database(home, given, as_it_is=True)))
         held.enter_context(swaps_alone(home, database))
 
 

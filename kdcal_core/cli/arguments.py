@@ -258,7 +258,11 @@ def _audit(commands: argparse._SubParsersAction[Parser]) -> None:
     _force(one)
 
     one = action("restore", "put the record of a backup in place, once it was verified")
-    one.add_argument("file", metavar="FILE", help="a file of 'kdcal audit backup'")
+    one.add_argument(
+        "file",
+        metavar="FILE",
+        help="a file of 'kdcal audit backup', or a copy from before an upgrade",
+    )
     one.add_argument(
         "--replace", action="store_true", help="move a record that is here aside before"
     )

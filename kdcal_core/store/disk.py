@@ -102,14 +102,14 @@ def write_blocks(path: Path, blocks: Iterable[bytes], *, durable: bool = False) 
         temporary.unlink(missing_ok=True)
         raise
     if durable:
-        _flush_folder(path.parent)
+        flush(path.parent)
 
 
-def _flush_folder(folder: Path) -> None:
-    """Write the folder's list of names to the disk, where the system has such a call."""
+def flush(path: Path) -> None:
+    """Write a file, or a folder's list of names, to the disk, where the system has such a call."""
     if sys.platform == "win32":
         return
-    at = os.open(folder, os.O_RDONLY)
+    at = os.open(path, os.O_RDONLY)
     try:
         os.fsync(at)
     finally:

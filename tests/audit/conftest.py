@@ -16,7 +16,7 @@ from kdcal_core.review import Review, Workspace
 
 KINDS = ("sqlite", "postgresql")
 OTHER_SETTINGS = (
-    *("KDCAL_DATABASE_URL", "KDCAL_BACKED_UP", "KDCAL_SIGNING_KEY"),
+    *("KDCAL_DATABASE_URL", "KDCAL_UPGRADE", "KDCAL_SIGNING_KEY"),
     *("KDCAL_WEBHOOK_URL", "KDCAL_WEBHOOK_SECRET", "KDCAL_WEBHOOK_PRIVATE"),
     *("KDCAL_SMTP_URL", "KDCAL_MAIL_FROM", "KDCAL_MAIL_TO"),
 )

@@ -10,6 +10,7 @@ import random
 import secrets
 import shutil
 import sqlite3
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +33,7 @@ import kdcal_core
 from kdcal_core.audit import (
     AuditContent,
     AuditSubmitted,
+    Commented,
     Database,
     Outbox,
     Record,
@@ -46,11 +48,13 @@ from kdcal_core.audit import (
 )
 from kdcal_core.audit.database import OUTBOX, VERSIONS, schema
 from kdcal_core.audit.files import Files
+from kdcal_core.cli import main
 from kdcal_core.errors import InputError
 
 MIGRATIONS = Path(database.__file__).parent / "migrations"
 CHAIN = [one.revision for one in ScriptDirectory(str(MIGRATIONS)).walk_revisions()][::-1]
 EARLIER, NEWEST = CHAIN[:-1], CHAIN[-1]
+on_postgresql = pytest.mark.parametrize("place", ["postgresql"], indirect=True)
 
 
 def test_the_revisions_are_one_chain() -> None:
@@ -162,11 +166,12 @@ def test_every_earlier_database_is_upgraded(
     if place.url is not None:
         for value in (None, "", "0", "no"):
             if value is not None:
-                monkeypatch.setenv("KDCAL_BACKED_UP", value)
-            with pytest.raises(InputError, match=f"older schema {revision}.*pg_dump"):
+                monkeypatch.setenv("KDCAL_UPGRADE", value)
+            with pytest.raises(InputError, match=f"older schema {revision}.*KDCAL_UPGRADE=1"):
                 place.open()
             assert revision_of(place) == revision
-        monkeypatch.setenv("KDCAL_BACKED_UP", "1")
+            assert not (place.root / "backups").exists()
+        monkeypatch.setenv("KDCAL_UPGRADE", "1")
     record = place.open()
     assert revision_of(place) == NEWEST
     holds(record, project)
@@ -179,10 +184,9 @@ def test_every_earlier_database_is_upgraded(
     (audit,) = found.audits.values()
     record.write(project, AuditSubmitted(audit.id), ME)
     record.database.close()
-    monkeypatch.delenv("KDCAL_BACKED_UP", raising=False)
+    monkeypatch.delenv("KDCAL_UPGRADE", raising=False)
     place.open().database.close()  # nothing is asked a second time
-    if place.url is None:
-        the_backup_holds(place, revision, tmp_path / "restored", project)
+    the_backup_holds(place, revision, tmp_path / "restored", project)
 
 
 def holds(record: Record, project: str) -> None:
@@ -197,15 +201,31 @@ def the_backup_holds(place: Place, revision: str, restored: Path, project: str) 
     """The backup has the earlier schema, and restored beside the files it opens and verifies."""
     (backup,) = (place.root / "backups").iterdir()
     assert backup.name.startswith(f"audits-{revision}-")
-    with contextlib.closing(sqlite3.connect(backup)) as connection:
-        assert connection.execute(f"SELECT version_num FROM {VERSIONS}").fetchall() == [(revision,)]
-        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    assert stat.S_IMODE(backup.stat().st_mode) == 0o600
+    rows_are_those_that_were_frozen(backup, revision)
     restored.mkdir()
     shutil.copy(backup, restored / "audits.sqlite")
     shutil.copytree(place.root / "files", restored / "files")
     record = Record(restored)
     holds(record, project)
     record.database.close()
+
+
+def rows_are_those_that_were_frozen(backup: Path, revision: str) -> None:
+    """Each table of a backup holds what the earlier kdcal wrote, byte for byte."""
+    with (
+        contextlib.closing(sqlite3.connect(":memory:")) as frozen,
+        contextlib.closing(sqlite3.connect(backup)) as copied,
+    ):
+        frozen.executescript((FROZEN[revision] / "audits.sql").read_text())
+        assert copied.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert copied.execute("PRAGMA foreign_key_check").fetchall() == []
+        names = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+        tables = frozen.execute(names).fetchall()
+        assert copied.execute(names).fetchall() == tables
+        for (table,) in tables:
+            asked = f"SELECT * FROM {table}"
+            assert sorted(copied.execute(asked)) == sorted(frozen.execute(asked))
 
 
 def revision_of(place: Place) -> str | None:
@@ -220,7 +240,7 @@ def revision_of(place: Place) -> str | None:
 def kill_while_it_is_upgraded(
     place: Place, revision: str, n: int, seconds: float = 0.25, step: str | None = None
 ) -> Tally:
-    """On PostgreSQL with KDCAL_BACKED_UP=1."""
+    """On PostgreSQL with KDCAL_UPGRADE=1."""
     project = old_place(place, revision)
     moments, tally, left = random.Random(6), Tally(step), []
 
@@ -241,12 +261,7 @@ def kill_while_it_is_upgraded(
         holds(record, project)
         record.database.close()
         for backup in (place.root / "backups").glob("audits-*.sqlite"):
-            with contextlib.closing(sqlite3.connect(backup)) as connection:
-                assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-                said_of = connection.execute(f"SELECT version_num FROM {VERSIONS}").fetchall()
-                assert said_of == [(revision,)]
-                counted = connection.execute("SELECT count(*) FROM kdcal_entry").fetchone()
-                assert counted == (23,)
+            rows_are_those_that_were_frozen(backup, revision)
             backup.unlink()
     print(f"killed at {revision}: {left.count(revision)}, at {NEWEST}: {left.count(NEWEST)}")
     return tally
@@ -259,7 +274,7 @@ def test_killed_while_it_is_upgraded(
     revision: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("KDCAL_BACKED_UP", "1")
+    monkeypatch.setenv("KDCAL_UPGRADE", "1")
     kill_while_it_is_upgraded(place, revision, KILLS // 4)
 
 
@@ -270,12 +285,13 @@ def test_an_upgrade_that_fails_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     project = old_place(place, revision)
-    monkeypatch.setenv("KDCAL_BACKED_UP", "1")
+    monkeypatch.setenv("KDCAL_UPGRADE", "1")
     real = command.upgrade
 
-    def half(*given: Any) -> None:
-        real(*given)
-        raise OSError(errno.ENOSPC, "No space left on device")
+    def half(config: Any, to: str) -> None:
+        real(config, to)
+        if to == "head":  # not that of the backup's file
+            raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
         patch.setattr(command, "upgrade", half)
@@ -287,6 +303,36 @@ def test_an_upgrade_that_fails_changes_nothing(
     engine.dispose()
     record = place.open()
     holds(record, project)
+    record.database.close()
+
+
+@on_postgresql
+@pytest.mark.parametrize("revision", EARLIER)
+def test_nobody_writes_between_the_backup_and_the_upgrade(
+    place: Place, revision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a writer of the earlier kdcal adds meanwhile waits, and is refused or kept, not lost."""
+    old_place(place, revision)
+    monkeypatch.setenv("KDCAL_UPGRADE", "1")
+    real, said = command.upgrade, []
+
+    def write_meanwhile(config: Any, to: str) -> None:
+        engine = place.engine()
+        with engine.begin() as other:
+            other.execute(sql.text("SET LOCAL lock_timeout = '200ms'"))
+            try:
+                other.execute(sql.text("INSERT INTO kdcal_project VALUES ('meanwhile')"))
+            except sql.exc.OperationalError as error:
+                said.append(str(error.orig))
+                other.rollback()
+        engine.dispose()
+        real(config, to)
+
+    monkeypatch.setattr(command, "upgrade", write_meanwhile)
+    record = place.open()
+    assert len(said) == 2  # while the backup was written, and while the tables were changed
+    assert all("lock timeout" in one for one in said)
+    assert "meanwhile" not in record.database.projects()
     record.database.close()
 
 
@@ -316,12 +362,45 @@ def test_without_room_for_the_backup_nothing_is_upgraded(
 
 
 @pytest.mark.parametrize("revision", EARLIER)
+def test_the_copy_from_before_an_upgrade_is_restored_to_either_database(
+    place: Place, revision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = old_place(place, revision)
+    monkeypatch.setenv("KDCAL_UPGRADE", "1")
+    record = place.open()
+    monkeypatch.delenv("KDCAL_UPGRADE")
+    later = record.create("Since the upgrade", ME).id
+    (copy,) = (place.root / "backups").iterdir()
+    record.database.close()
+    monkeypatch.setenv("KDCAL_HOME", str(tmp_path))  # the folder of audits is in it
+    made = tmp_path / "kdcal" / "audits"
+    made.parent.mkdir()
+    place.root.rename(made)
+    copy = made / "backups" / copy.name
+    if place.url is not None:
+        monkeypatch.setenv("KDCAL_DATABASE_URL", place.url)
+    assert main(["audit", "restore", str(copy)]) == 2  # there is a record
+    assert main(["audit", "restore", str(copy), "--replace"]) == 0
+    record = Record()
+    holds(record, project)
+    assert record.database.projects() == (project,)
+    record.write(project, Commented(next(iter(record.project(project).audits)), "Goes on."), ME)
+    record.database.close()
+    (aside,) = made.parent.glob("audits-before-*")
+    assert not [one for one in made.parent.iterdir() if ".copy" in one.name]
+    if place.url is None:
+        before = Record(aside, "")
+        assert set(before.database.projects()) == {project, later}
+        before.database.close()
+
+
+@pytest.mark.parametrize("revision", EARLIER)
 def test_an_earlier_record_is_exported_and_backed_up(
     place: Place, revision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its projects' ids do not follow from their names, as ids do today."""
     project = old_place(place, revision)
-    monkeypatch.setenv("KDCAL_BACKED_UP", "1")
+    monkeypatch.setenv("KDCAL_UPGRADE", "1")
     record = place.open()
     back_up(record, tmp_path / "backup.zip")
     export_project(record, project, tmp_path / "project.zip")
@@ -340,6 +419,55 @@ def test_an_earlier_record_is_exported_and_backed_up(
     with pytest.raises(InputError, match="There is a project named 'Credit risk' already"):
         import_project(third, tmp_path / "project.zip")
     third.database.close()
+
+
+@on_postgresql
+def test_a_backup_takes_the_place_of_a_newer_schema(
+    place: Place, tmp_path: Path, content: AuditContent
+) -> None:
+    """The way back after an upgrade: the earlier kdcal restores, and the newer tables are kept."""
+    record = place.open()
+    project = record.create("Credit risk", ME).id
+    record.draft(project, content, ME)
+    back_up(record, tmp_path / "backup.zip")
+    record.database.close()
+    engine = place.engine()
+    with engine.begin() as connection:
+        connection.execute(sql.text(f"UPDATE {VERSIONS} SET version_num = '9999'"))
+        connection.execute(sql.text("CREATE TABLE kdcal_newer (id integer)"))
+    with pytest.raises(InputError, match="There is a record already"):
+        restore(tmp_path / "backup.zip", place.root, place.url)
+    found = restore(tmp_path / "backup.zip", place.root, place.url, replace=True)
+    assert revision_of(place) == NEWEST
+    record = place.open()
+    assert record.database.projects() == (project,)
+    assert verify(record, project).holds
+    record.database.close()
+    aside = sql.inspect(engine).get_table_names(schema=found.schema)
+    assert sorted(aside) == sorted([*schema.tables, VERSIONS, "kdcal_newer"])
+    engine.dispose()
+
+
+def test_a_copy_is_of_one_moment(place: Place, tmp_path: Path) -> None:
+    """An entry that is written while the tables are copied is wholly in the copy or not at all."""
+    record = place.open()
+    record.create("Credit risk", ME)
+    real = database._copy_rows if place.url else None
+
+    def write_between(source: sql.Connection, made: Path) -> None:
+        source.execute(sql.text("SELECT count(*) FROM kdcal_project"))  # its moment is fixed
+        record.create("Meanwhile", ME)
+        assert real is not None
+        real(source, made)
+
+    with pytest.MonkeyPatch.context() as patch:
+        if place.url:
+            patch.setattr(database, "_copy_rows", write_between)
+        record.database.back_up(tmp_path / "copy.sqlite")
+    with contextlib.closing(sqlite3.connect(tmp_path / "copy.sqlite")) as copied:
+        for table in ("kdcal_project", "kdcal_entry"):
+            assert copied.execute(f"SELECT count(*) FROM {table}").fetchone() == (1,)
+    record.database.close()
 
 
 def test_a_newer_schema_is_refused(place: Place) -> None:
@@ -394,11 +522,10 @@ def test_several_processes_upgrade_a_database_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     project = old_place(place, revision)
-    monkeypatch.setenv("KDCAL_BACKED_UP", "1")
+    monkeypatch.setenv("KDCAL_UPGRADE", "1")
     assert open_at_once(place) == [0] * 4
     assert revision_of(place) == NEWEST
-    if place.url is None:
-        assert len(list((place.root / "backups").iterdir())) == 1
+    assert len(list((place.root / "backups").iterdir())) == 1
     record = place.open()
     holds(record, project)
     record.database.close()
@@ -485,9 +612,6 @@ def test_a_server_that_cannot_be_reached(url: str, tmp_path: Path) -> None:
 )
 def test_an_address_of_no_database(url: str, tmp_path: Path) -> None:
     assert "KDCAL_DATABASE_URL does not name a database" in refused(tmp_path / "audits", url)
-
-
-on_postgresql = pytest.mark.parametrize("place", ["postgresql"], indirect=True)
 
 
 @on_postgresql
@@ -752,17 +876,19 @@ def test_a_connection_that_is_lost_within_a_transaction(
 
 
 @on_postgresql
+@pytest.mark.parametrize("while_", ["it is backed up", "tables are changed"])
 @pytest.mark.parametrize("revision", EARLIER)
 def test_a_connection_that_is_lost_within_an_upgrade(
-    place: Place, revision: str, monkeypatch: pytest.MonkeyPatch
+    place: Place, revision: str, while_: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = old_place(place, revision)
-    monkeypatch.setenv("KDCAL_BACKED_UP", "1")
-    real = command.upgrade
+    monkeypatch.setenv("KDCAL_UPGRADE", "1")
+    real, moment = command.upgrade, revision if while_ == "it is backed up" else "head"
 
-    def lose(*given: Any) -> None:
-        real(*given)
-        _end_connections(place)
+    def lose(config: Any, to: str) -> None:
+        real(config, to)
+        if to == moment:
+            _end_connections(place)
 
     with monkeypatch.context() as patch:
         patch.setattr(command, "upgrade", lose)

@@ -143,8 +143,11 @@ def test_a_table_for_a_full_disk(disk: Path) -> None:
     assert read_review(workspace, review).tables["calibration"].name == "second.parquet"
 
 
-def test_the_backup_of_an_upgrade_on_a_full_disk(disk: Path) -> None:
-    place = Place(disk / "audits", None)
+def test_the_backup_of_an_upgrade_on_a_full_disk(
+    place: Place, disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KDCAL_UPGRADE", "1")
+    place = Place(disk / "audits", place.url)
     project = old_place(place, EARLIER[-1])
     with full(disk, but=1 << 14):
         with pytest.raises(InputError, match=r"backup .* cannot be written .*Free space"):

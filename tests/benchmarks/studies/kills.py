@@ -41,7 +41,7 @@ def write(moments: int, out: Path, only: Sequence[str] = ()) -> bool:
 
     With ``only``, of the cases whose names hold one of these words.
     """
-    os.environ["KDCAL_BACKED_UP"] = "1"
+    os.environ["KDCAL_UPGRADE"] = "1"
     lines, whole = [], True
     with tempfile.TemporaryDirectory(prefix="kdcal-kills-") as name:
         folder = Path(name)
