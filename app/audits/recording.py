@@ -18,6 +18,7 @@ from app.shared import (
 )
 from app.shared.emphasis import emphasis, quiet
 from app.shared.labels import unique_labels
+from app.shared.last_comparison import last_comparison
 from kdcal_core.audit import (
     Audit,
     AuditContent,
@@ -32,6 +33,7 @@ from kdcal_core.audit import (
     Record,
     audit_settings,
     begin,
+    charts_of_comparison,
     code_digest,
     deliver_in_background,
     drafting,
@@ -141,7 +143,12 @@ def _draft(record: Record, pending: PendingAudit, found: AuditContent, who: Pers
             return None
         return record.draft(
             pending.project,
-            replace(found, title=pending.title, calibrator=pending.calibrator),
+            replace(
+                found,
+                title=pending.title,
+                calibrator=pending.calibrator,
+                charts=(*found.charts, *pending.charts),
+            ),
             who,
             begun=pending.begun,
             audit=pending.audit,
@@ -186,7 +193,8 @@ def _form(record: Record, review: Review, projects: Sequence[Project], who: Pers
         st.caption(
             f"Every check, estimate and chart is computed on the "
             f"{counted(review.sets[which].n_rows, 'row')} of the {which} set. This takes from "
-            "seconds to minutes, and you can go on working meanwhile. The audit keeps no rows."
+            "seconds to minutes, and you can go on working meanwhile. "
+            f"{_compared_words(review)}The audit keeps no rows."
         )
         if not begun and locked is None:
             return
@@ -345,6 +353,14 @@ def _calibrator(review: Review) -> CalibratorFacts | None:
     return facts
 
 
+def _compared_words(review: Review) -> str:
+    """Whether a comparison of calibrators is kept, too; a sentence."""
+    if (run := last_comparison(review)) is None:
+        return ""
+    n = counted(len(run.comparison.methods) - 1, "calibrator")
+    return f"The comparison of {n} that is on the page Compare is kept as it is. "
+
+
 def _settings(review: Review) -> AuditSettings | None:
     """What the audit asks; None while the baseline of the limits is measured, or has no answer."""
     settings = audit_settings(review)
@@ -374,12 +390,16 @@ def _begin(
         raise InputError("An audit needs a title", fix="Write one.")
     settings = replace(settings, rows_key=record.rows_key())
     asked = make_audit.request(session.workspace(), review, settings)
+    compared = last_comparison(review)
     kept = project or record.create(name, who)
     record.require_draft(kept, who)  # before minutes of computing
     begun = begin(record.project(kept.id), _limits(review), review, settings.which)
     keep_pending(
         session.workspace(),
-        PendingAudit(review.id, asked, kept.id, title, new_id(), begun, calibrator, code_digest()),
+        PendingAudit(
+            *(review.id, asked, kept.id, title, new_id(), begun, calibrator, code_digest()),
+            charts=() if compared is None else charts_of_comparison(compared),
+        ),
     )
     st.session_state[_PENDING] = review.id
     job_results.begin(asked, review.id)

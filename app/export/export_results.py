@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import streamlit as st
-
-from app.shared import job_results, waiting
-from kdcal_core.errors import InputError
+from app.shared import job_results
+from app.shared.last_comparison import last_comparison
 from kdcal_core.evaluation import Comparison
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review
 from kdcal_core.tasks import (
     ExportRun,
     TriedRun,
-    compare_calibrators,
     export_calibrator,
     try_calibrator,
 )
-
-LAST_COMPARISON = "compare_last"  # of the Compare page: the key of each review's last job
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +42,6 @@ def tried_of(job: JobSnapshot) -> TriedRun | None:
 
 
 def comparison_of(review: Review) -> Comparison | None:
-    """The last comparison of this review that was shown, if it is still stored."""
-    key = st.session_state.get(LAST_COMPARISON, {}).get(review.id)
-    job = None if key is None else waiting.find(key)
-    if job is None or job.state != "done" or job.folder is None:
-        return None
-    try:
-        run = job_results.task_result(job.key, task=compare_calibrators, folder=job.folder)
-        return run.comparison
-    except InputError:  # the Compare page reports it
-        return None
+    """The last comparison of this review, if it is still stored and of the review as it is."""
+    run = last_comparison(review)
+    return None if run is None else run.comparison

@@ -86,6 +86,7 @@ from kdcal_core.audit.gates import (
 from kdcal_core.audit.making import (
     AuditSettings,
     audit_settings,
+    charts_of_comparison,
     code_digest,
     exported_facts,
     limits_of,
@@ -283,6 +284,7 @@ __all__ = [
     "beside",
     "by_default",
     "changed_facts",
+    "charts_of_comparison",
     "code_digest",
     "compare_audits",
     "compare_with_baseline",

@@ -22,9 +22,12 @@ from kdcal_core.audit.content import (
     Subject,
     TableFacts,
 )
-from kdcal_core.calibration import CALIBRATORS
+from kdcal_core.calibration import CALIBRATORS, EventCurve
 from kdcal_core.charts import (
     Chart,
+    comparison_chart,
+    comparison_finding,
+    confidence_curve_chart,
     confusion_chart,
     cost_chart,
     coverage_chart,
@@ -34,9 +37,12 @@ from kdcal_core.charts import (
     ecdf_chart,
     gain_finding,
     groups_chart,
+    judged_text,
     net_benefit_chart,
+    paired_chart,
     pit_chart,
     quantile_reliability_chart,
+    ranked,
     regions_chart,
     reliability_by_class_chart,
     reliability_chart,
@@ -54,6 +60,7 @@ from kdcal_core.checks import (
 from kdcal_core.data import Roles, Task
 from kdcal_core.data.row_sketch import RowSketch, row_sketch
 from kdcal_core.diagnostics import (
+    AnchorKind,
     Confusion,
     Costs,
     DecisionCounts,
@@ -73,11 +80,14 @@ from kdcal_core.statistics import GroupSums
 from kdcal_core.store import encode
 from kdcal_core.store.disk import digest_of
 from kdcal_core.tasks import (
+    ComparisonRun,
     ExportRun,
     ForeignSettings,
     PitOverview,
     RegionQuestion,
     Sets,
+    class_curves,
+    class_histograms,
     class_shares,
     every_sums,
     measured_checks,
@@ -94,10 +104,13 @@ from kdcal_core.tasks import (
     set_reliability,
     threshold_of,
 )
-from kdcal_core.tasks.decorators import require_scored
+from kdcal_core.tasks.decorators import is_large, require_scored
 from kdcal_core.tasks.foreign_measures import by_distance
 from kdcal_core.text import in_sentence
 
+_FIT: Which = "calibration"
+_RULE, _BARS = "mon2", 10  # as the page Confidence by class begins
+_LEAD = "log_loss"  # by which calibrators are ordered, as on the page Compare
 _SEED = 0
 _FAR_ROWS = 1000  # on each sphere, as on the page
 _PACKAGES = (
@@ -386,6 +399,37 @@ def _estimates(
     return estimates, every_sums(sets, which, event, estimates)
 
 
+def charts_of_comparison(run: ComparisonRun) -> tuple[KeptChart, ...]:
+    """What an audit keeps of a finished comparison of calibrators; nothing if none could be fitted.
+
+    An audit does not compare calibrators itself, which may take minutes.
+    """
+    found = run.comparison
+    measures = sorted(
+        (one.key for one in found.measures if one.group == "inside"), key=lambda one: one != _LEAD
+    )
+    if len(found.methods) < 2 or not measures:
+        return ()
+    order = ranked(found, measures[0])
+
+    def every(dark: bool) -> Chart:
+        chart = comparison_chart(found, measures, order, dark=dark)
+        said = (comparison_finding(found, measures[0]), judged_text(found, run.n_fit))
+        return replace(chart, finding=" ".join((*said, chart.finding)))
+
+    return kept_charts(
+        iter(
+            [
+                ("compare", "Calibrators", "compare", every),
+                (
+                    *("compare_paired", "Calibrators against the model", "compare"),
+                    lambda dark: paired_chart(found, measures, order, "model", dark=dark),
+                ),
+            ]
+        )
+    )
+
+
 Draw = Callable[[bool], Chart]
 
 
@@ -504,6 +548,40 @@ def _of_classification(sets: Sets, settings: AuditSettings) -> Drawn:
         yield "regions", "Regions", "regions", lambda dark: regions_chart(kept_search, dark=dark)
     if (far := _far_away(sets, which)) is not None:
         yield "far_away", "Confidence far from the data", "out_of_distribution", far
+    if (curve := _by_score(sets, event)) is not None:
+        yield "confidence", "Confidence by class", "confidence_by_class", curve
+
+
+def _by_score(sets: Sets, event: int | None) -> Draw | None:
+    """What the calibration set says of each score, as the page Confidence by class begins.
+
+    Of the event, or of the predicted class that is most often wrong. Of few enough rows to be
+    fitted beside everything else.
+    """
+    review = sets.reader.review
+    if _FIT not in review.sets or is_large(review):
+        return None
+    label = event
+    try:
+        if label is None:
+            joint = set_overview(sets, which=_FIT).confusion.joint
+            label = int(np.argmax(joint.sum(axis=0) - np.diag(joint)))
+        elif len(review.classes) > 2:
+            return None  # the curve is that of the top label, or of an event of two classes
+        labels = [label] if event is None else [0, 1]
+        kind: AnchorKind = "top-label" if event is None else "class"
+        curves = class_curves(sets, which=_FIT, labels=labels, bandwidth=_RULE).curves[_RULE]
+        bars = class_histograms(sets, which=_FIT, labels=[label], n_bins=_BARS, kind=kind).anchors
+    except InputError:  # too few rows of the class; the page says so too
+        return None
+    curve = curves[0] if event is None else EventCurve.of(curves[event], curves[1 - event])
+    name = review.classes[label]
+
+    def draw(dark: bool) -> Chart:
+        chart = confidence_curve_chart(curve, bars[0], name, dark=dark)
+        return replace(chart, finding=f"{chart.finding} Calibration set.")
+
+    return draw
 
 
 def _far_away(sets: Sets, which: Which) -> Draw | None:

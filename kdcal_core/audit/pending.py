@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kdcal_core.audit.beginning import Begun
-from kdcal_core.audit.content import CalibratorFacts
+from kdcal_core.audit.content import CalibratorFacts, KeptChart
 from kdcal_core.errors import InputError
 from kdcal_core.review import Workspace
 from kdcal_core.store import decode, encode
@@ -40,6 +40,8 @@ class PendingAudit:
         What was known of its results as it was begun.
     calibrator : CalibratorFacts or None
         The calibrator that was chosen for the model.
+    charts : tuple of KeptChart
+        Of results that were there when the audit was begun, after those that it draws itself.
     code : str
         SHA-256 of the files of the kdcal that began it, which alone can finish its computation.
     """
@@ -52,6 +54,7 @@ class PendingAudit:
     begun: Begun
     calibrator: CalibratorFacts | None = None
     code: str = ""
+    charts: tuple[KeptChart, ...] = field(default=(), repr=False)
 
 
 def keep_pending(workspace: Workspace, pending: PendingAudit) -> None:

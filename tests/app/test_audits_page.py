@@ -50,6 +50,7 @@ from kdcal_core.audit import (
 )
 from kdcal_core.audit.receipts import RECEIPT
 from kdcal_core.audit.signing import ENTRY, canonical, digest, signer_of, statement
+from kdcal_core.charts import comparison_finding, method_name
 from kdcal_core.checks import CHECKS
 from kdcal_core.jobs import jobs
 from kdcal_core.review import (
@@ -65,7 +66,13 @@ from kdcal_core.review import (
     score,
 )
 from kdcal_core.store.disk import digest_of
-from kdcal_core.tasks import ExportSettings, Sets, export_calibrator
+from kdcal_core.tasks import (
+    ComparisonSettings,
+    ExportSettings,
+    Sets,
+    compare_calibrators,
+    export_calibrator,
+)
 from kdcal_core.tasks.export import CALIBRATOR_FILE
 
 PAGE = "audits"
@@ -329,6 +336,52 @@ def test_the_chosen_calibrator_is_recorded_with_its_file(
     assert kept.digest[:8] in report
     assert kept.title in report
     assert "calibrator =" not in config_of(record.content(audit))  # it judged the model as it is
+
+
+def test_a_comparison_that_was_made_is_kept(workspace: Workspace, record: Record) -> None:
+    review_id = review_of(workspace, calibration=too_sure(250, 24))
+    asked = compare_calibrators.request(workspace, review_id, ComparisonSettings(("sts", "beta")))
+    done = jobs().submit(asked.target, asked.kwargs, key=asked.key, title="", owner=review_id)
+    job = jobs().wait(done, 120)
+    run = compare_calibrators.read(job.folder)
+    at = launch("load", review_id)
+    at.session_state["compare_last"] = {review_id: asked.key}
+    healthy(visit(at, PAGE))
+    _fill(at)
+    assert "The comparison of 2 calibrators that is on the page Compare is kept" in words(at)
+    press(at, "audit_begin")
+    healthy(settle(at))
+    project, audit = _recorded(record)
+    kept = {one.key: one for one in record.content(audit).charts}
+    chart = kept["compare"]
+    assert comparison_finding(run.comparison, "log_loss") in chart.finding
+    assert "Cross-fitted in 5 folds" in chart.finding
+    for one in run.comparison.methods:
+        assert method_name(run.comparison, one.key) in chart.table
+    assert "compare_paired" in kept
+    at.pills(key="audit_chart").set_value("compare").run()
+    assert plain(comparison_finding(run.comparison, "log_loss")) in words(at)
+    assert "Calibrators against the model" in report_text(record, project, audit)
+    assert "confidence" in kept  # which each audit of few rows draws itself
+
+
+def test_a_comparison_of_other_rows_is_not_kept(workspace: Workspace, record: Record) -> None:
+    review_id = review_of(workspace, calibration=too_sure(250, 25))
+    asked = compare_calibrators.request(workspace, review_id, ComparisonSettings(("sts",)))
+    done = jobs().submit(asked.target, asked.kwargs, key=asked.key, title="", owner=review_id)
+    jobs().wait(done, 120)
+    later = too_sure(250, 26).to_csv(index=False).encode()
+    add_table(workspace, review_id, "calibration", io.BytesIO(later), "later.csv")
+    score(workspace, review_id)
+    at = launch("load", review_id)
+    at.session_state["compare_last"] = {review_id: asked.key}
+    healthy(visit(at, PAGE))
+    _fill(at)
+    assert "The comparison of" not in words(at)
+    press(at, "audit_begin")
+    healthy(settle(at))
+    _, audit = _recorded(record)
+    assert "compare" not in {one.key for one in record.content(audit).charts}
 
 
 def test_a_calibrator_of_other_rows_is_not_the_chosen_one(
