@@ -12,6 +12,7 @@ import streamlit as st
 from app.shared import job_results, session, sign_in
 from app.shared.charts import file_stem
 from app.shared.emphasis import quiet
+from app.shared.kept import by_digest
 from kdcal_core import __version__
 from kdcal_core.audit import Audit, Project, Record, Verified, short, verify
 from kdcal_core.errors import InputError
@@ -66,11 +67,24 @@ def printed(record: Record, project: Project, audit: Audit, stem: str) -> None:
 
 def _print_request(record: Record, project: Project, audit: Audit, kind: Printed) -> Request:
     """The job that prints an audit's report as it is after its last entry."""
-    kwargs = {"root": str(record.root), "project": project.id, "audit": audit.id, "kind": kind}
     target = "kdcal_core.audit.report.recorded:print_recorded"
     as_of = record.as_of(project, audit)
-    key = job_key(target, kwargs, as_of.head or "", f"{as_of.number}", __version__)
-    return Request(target, kwargs, key, "Audit: printing the report")
+    asked = {"root": str(record.root), "project": project.id, "audit": audit.id, "kind": kind}
+    key = job_key(target, asked, as_of.head or "", f"{as_of.number}", __version__)
+    kwargs = _to_print(
+        *(str(record.root), as_of.head, audit.id), record=record, project=project, audit=audit
+    )
+    return Request(target, {**kwargs, "kind": kind}, key, "Audit: printing the report")
+
+
+@by_digest
+def _to_print(
+    root: str, head: str | None, of: str, *, record: Record, project: Project, audit: Audit
+) -> dict[str, Any]:
+    """What a worker needs to print an audit that has this last entry."""
+    from kdcal_core.audit.report import to_print
+
+    return to_print(record, project, audit)
 
 
 def downloads(record: Record, project: Project, audit: Audit) -> None:

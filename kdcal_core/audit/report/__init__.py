@@ -8,6 +8,7 @@ from kdcal_core.audit.report.recorded import (
     print_recorded,
     printed_file,
     recorded_report,
+    to_print,
 )
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "print_recorded",
     "printed_file",
     "recorded_report",
+    "to_print",
 ]
 
 
