@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 
 import numpy as np
@@ -22,11 +22,12 @@ from kdcal_core.audit.content import (
     Subject,
     TableFacts,
 )
-from kdcal_core.calibration import CALIBRATORS, EventCurve
+from kdcal_core.calibration import CALIBRATORS, ConfidenceCurve, EventCurve
 from kdcal_core.charts import (
     Chart,
     comparison_chart,
     comparison_finding,
+    comparison_table,
     confidence_curve_chart,
     confusion_chart,
     cost_chart,
@@ -110,6 +111,7 @@ from kdcal_core.text import in_sentence
 
 _FIT: Which = "calibration"
 _RULE, _BARS = "mon2", 10  # as the page Confidence by class begins
+_POINTS = 80
 _LEAD = "log_loss"  # by which calibrators are ordered, as on the page Compare
 _SEED = 0
 _FAR_ROWS = 1000  # on each sphere, as on the page
@@ -417,16 +419,14 @@ def charts_of_comparison(run: ComparisonRun) -> tuple[KeptChart, ...]:
         said = (comparison_finding(found, measures[0]), judged_text(found, run.n_fit))
         return replace(chart, finding=" ".join((*said, chart.finding)))
 
-    return kept_charts(
-        iter(
-            [
-                ("compare", "Calibrators", "compare", every),
-                (
-                    *("compare_paired", "Calibrators against the model", "compare"),
-                    lambda dark: paired_chart(found, measures, order, "model", dark=dark),
-                ),
-            ]
-        )
+    def paired(dark: bool) -> Chart:
+        chart = paired_chart(found, measures, order, "model", dark=dark)
+        return replace(chart, table=lambda: comparison_table(found, measures[:1]))
+
+    titles = "Calibrators", "Calibrators against the model"
+    return (
+        _kept("compare", titles[0], "compare", every),
+        _kept("compare_paired", titles[1], "compare", paired),  # all numbers are in the first one
     )
 
 
@@ -570,10 +570,11 @@ def _by_score(sets: Sets, event: int | None) -> Draw | None:
             return None  # the curve is that of the top label, or of an event of two classes
         labels = [label] if event is None else [0, 1]
         kind: AnchorKind = "top-label" if event is None else "class"
-        curves = class_curves(sets, which=_FIT, labels=labels, bandwidth=_RULE).curves[_RULE]
+        found = class_curves(sets, which=_FIT, labels=labels, bandwidth=_RULE).curves[_RULE]
         bars = class_histograms(sets, which=_FIT, labels=[label], n_bins=_BARS, kind=kind).anchors
     except InputError:  # too few rows of the class; the page says so too
         return None
+    curves = [_thinned(one) for one in found]
     curve = curves[0] if event is None else EventCurve.of(curves[event], curves[1 - event])
     name = review.classes[label]
 
@@ -582,6 +583,17 @@ def _by_score(sets: Sets, event: int | None) -> Draw | None:
         return replace(chart, finding=f"{chart.finding} Calibration set.")
 
     return draw
+
+
+def _thinned(curve: ConfidenceCurve) -> ConfidenceCurve:
+    """A curve at so many points that a report with its table stays small."""
+    if len(curve.score) <= _POINTS:
+        return curve
+    keep = np.unique(np.linspace(0, len(curve.score) - 1, _POINTS).round().astype(int))
+    values = {one.name: getattr(curve, one.name) for one in fields(curve)}
+    return replace(
+        curve, **{name: one[keep] for name, one in values.items() if isinstance(one, np.ndarray)}
+    )
 
 
 def _far_away(sets: Sets, which: Which) -> Draw | None:

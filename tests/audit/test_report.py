@@ -752,3 +752,10 @@ def test_an_audit_draws_the_threshold_that_the_page_begins_at(
     chart = next(one for one in content.charts if one.key == "net_benefit")
     line = json.loads(chart.light)["layout"]["shapes"][0]
     assert line["x0"] == threshold_of(counts, Decision()) != 0.5
+
+
+def test_the_curve_by_class_is_short_enough_for_a_report(content: AuditContent) -> None:
+    (curve,) = (one for one in content.charts if one.key == "confidence")
+    assert "Calibration set." in curve.finding
+    assert 80 <= len(curve.table.splitlines()) <= 165  # both classes of the sample
+    assert len(curve.light) + len(curve.table) < 100_000
