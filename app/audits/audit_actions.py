@@ -31,7 +31,7 @@ from kdcal_core.audit import (
     Project,
     Record,
     Role,
-    audit_labels,
+    audit_choices,
     date_text,
     deliver_in_background,
     moment_text,
@@ -141,7 +141,7 @@ def _supersede(project: Project, audit: Audit) -> Any:
         if not others:
             st.caption("The project has no other approved audit.")
             return None
-        labels = audit_labels(project.audits.values())
+        labels = audit_choices(project.audits.values())
         by = st.selectbox(
             "Superseded by",
             [one.id for one in others],

@@ -24,6 +24,7 @@ from kdcal_core.audit import (
     ComparedAudits,
     Project,
     Record,
+    audit_choices,
     audit_labels,
     compare_audits,
     compared_words,
@@ -97,7 +98,7 @@ def _two(
 
 def _chosen(project: Project, audits: Sequence[Audit]) -> tuple[Audit, tuple[Audit, ...]]:
     """The audit that is compared with and the others, in the order of time."""
-    labels = audit_labels(project.audits.values())
+    labels = audit_choices(project.audits.values())
     ids = [one.id for one in audits]
     cells = st.columns(2 if len(ids) < 3 else 3)
     # no choice of several in one: its labels have too little contrast in the dark theme

@@ -10,7 +10,7 @@ from app.shared.tables import show_table
 from kdcal_core.audit import (
     ReferenceAudit,
     Watch,
-    audit_labels,
+    audit_choices,
     by_default,
     reference_audit,
     result_words,
@@ -34,7 +34,7 @@ def choose(review: Review, which: Which) -> ReferenceAudit | None:
     labels = {
         key: f"{said} ({audit.state})"
         for (key, said), (_, audit) in zip(
-            audit_labels(audit for _, audit in found).items(), found, strict=True
+            audit_choices(audit for _, audit in found).items(), found, strict=True
         )
     }
     chosen: str = st.selectbox(

@@ -197,6 +197,7 @@ from kdcal_core.audit.watch_words import (
 )
 from kdcal_core.audit.words import (
     FINDING_WORDS,
+    audit_choices,
     audit_labels,
     audit_title,
     date_text,
@@ -275,6 +276,7 @@ __all__ = [
     "WithLabels",
     "assert_passes",
     "assumptions",
+    "audit_choices",
     "audit_labels",
     "audit_settings",
     "audit_title",

@@ -108,12 +108,35 @@ def audit_labels(audits: Iterable[Audit]) -> dict[str, str]:
     March (29 November 2026, 01:42 UTC, 4465fc25)
     March with Beta (29 November 2026, 01:46 UTC)
     """
-    texts = {one.id: f"{audit_title(one)} ({moment_text(one.drafted.when.at)}" for one in audits}
-    said = Counter(texts.values())
-    return {
-        key: f"{text})" if said[text] == 1 else f"{text}, {printable(key[:_DIGITS])})"
-        for key, text in texts.items()
-    }
+    return {key: f"{title} ({drafted})" for key, title, drafted in _named(audits)}
+
+
+def audit_choices(audits: Iterable[Audit]) -> dict[str, str]:
+    """As `audit_labels`, for a list to choose from: when it was drafted comes first.
+
+    A closed list shows the beginning of the chosen label, and titles may be long.
+
+    Examples
+    --------
+    >>> from kdcal_core.audit.events import AuditDrafted, Moment
+    >>> event = AuditDrafted("6e", "March", "", "pass", "Nothing fails.", "", "", 900, {})
+    >>> moment = Moment("2026-11-29T01:42:10Z", "a clock")
+    >>> audit_choices([Audit(Happened(2, moment, Person("Ann"), event))])
+    {'6e': '29 November 2026, 01:42 UTC · March'}
+    """
+    return {key: f"{drafted} · {title}" for key, title, drafted in _named(audits)}
+
+
+def _named(audits: Iterable[Audit]) -> list[tuple[str, str, str]]:
+    """The id of each audit, its title, and when it was drafted, which together are its own."""
+    found = [(one.id, audit_title(one), moment_text(one.drafted.when.at)) for one in audits]
+    alike = Counter((title, drafted) for _, title, drafted in found)
+    return [
+        (key, title, drafted)
+        if alike[title, drafted] == 1
+        else (key, title, f"{drafted}, {printable(key[:_DIGITS])}")
+        for key, title, drafted in found
+    ]
 
 
 def person_text(who: Person) -> str:
