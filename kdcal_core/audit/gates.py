@@ -299,7 +299,7 @@ def worst_code(outcomes: Sequence[GateOutcome]) -> int:
 
 
 def gates_json(outcomes: Sequence[GateOutcome]) -> dict[str, Any]:
-    """What ``kdcal audit run --all`` prints as JSON."""
+    """What ``kdcal audit run --all`` prints as JSON; its schema is `gates.schema.json`."""
     return {
         "format": JSON_FORMAT,
         "kdcal": kdcal_core.__version__,

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
 
+from kdcal_core import audit
 from kdcal_core.audit import Gate, NamedConfig, content_bytes, read_configs, run_gates
 from kdcal_core.cli import main
 from kdcal_core.errors import InputError
@@ -50,6 +54,22 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def follows_its_schema(found: dict[str, Any]) -> None:
+    """The published one, which refers to that of a single gate."""
+    folder = Path(audit.__file__).parent
+    ours, one = (
+        json.loads((folder / name).read_text())
+        for name in ("gates.schema.json", "gate.schema.json")
+    )
+    known = Registry().with_resource(one["$id"], Resource.from_contents(one))
+    Draft202012Validator.check_schema(ours)
+    validator = Draft202012Validator(ours, registry=known)
+    validator.validate(found)
+    found["audits"][-1]["gate"]["verdict"] = "perhaps"
+    assert not validator.is_valid(found)
+    found["audits"][-1]["gate"]["verdict"] = "fail"
+
+
 def test_the_worst_audit_gives_the_exit_code(
     models: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -70,6 +90,7 @@ def test_input_that_cannot_be_used_ends_its_own_audit_only(
     words = ["audit", "run", "--all", "project.toml", "--json", "--junit", "night.xml"]
     assert main(words) == 2
     found = json.loads(capsys.readouterr().out)
+    follows_its_schema(found)
     assert found["exit_code"] == 2
     assert [one["exit_code"] for one in found["audits"]] == [2, 1]
     assert found["audits"][0]["gate"] is None

@@ -104,7 +104,7 @@ def _cases(n: int, folder: Path, content: Any, server: str | None) -> Iterator[C
             ),
             **{
                 f"schema {one} is upgraded": lambda place, _, one=one: (
-                    test_database.kill_while_it_is_upgraded(place, one, n, 0.05, "upgrade")
+                    test_database.kill_while_it_is_upgraded(place, one, n, 0.25, "upgrade")
                 )
                 for one in revisions
             },
