@@ -225,16 +225,16 @@ def _list(options: argparse.Namespace) -> Report:
     if options.json:
         values = [
             {
-                "audit": audit.id[:_SHORT],
+                "audit": audit.id,
                 "project": project.name,
                 "title": audit.facts.title,
                 "calibrator": audit.facts.calibrator,
                 "verdict": audit.facts.verdict,
                 "state": audit.state,
-                "rows": f"{audit.facts.n:,}",
+                "rows": audit.facts.n,
                 "model": audit.facts.model,
                 "judged": audit.facts.rows,
-                "drafted": _minute(audit),
+                "drafted": audit.drafted.when.at,
             }
             for project, audit in found
         ]

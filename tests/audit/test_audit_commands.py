@@ -145,9 +145,13 @@ def test_the_record_s_commands(home: Path, capsys: pytest.CaptureFixture[str]) -
         ("Income", "pass", "draft"),
     ]
     first, second = (one["audit"] for one in audits)
+    # for programs: a number, a whole identifier, a whole moment
+    assert [one["rows"] for one in audits] == [6000, 6000]
+    assert len(first) == 16
+    assert datetime.fromisoformat(audits[0]["drafted"]) <= datetime.now(UTC)
     step = json.loads(said(capsys, "submit", first, "--receipt", "r.json", "--json"))
     assert (step["state"], step["receipt"], step["project"]) == ("submitted", "r.json", "Income")
-    assert step["audit"].startswith(first)
+    assert step["audit"] == first
     assert "needs its reason" in said(capsys, "reject", first, code=2)
     assert "is rejected" in said(capsys, "reject", first, "--words", "Over-confident.")
     shown = said(capsys, "show", first)
