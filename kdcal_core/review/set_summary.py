@@ -26,6 +26,7 @@ MANY = 1_000_000
 _FOLDER, _RECORD = "summary", "summary.json"
 _BLOCK = 250_000  # rows of a regression at once, each of which takes some 300 bytes
 _PARTS = ("cells", "joint", "sums", "blocks")
+_DRAWN = ("position", "proba", "y")  # of the drawn rows
 
 
 def prepared_for(*tables: TableInfo) -> str:
@@ -57,6 +58,7 @@ def write_summary(
         place.mkdir(mode=0o700)
         made = summarise(proba, y, classes)
         write_arrays(place, {part: getattr(made, part) for part in _PARTS})
+        write_arrays(place, {f"drawn_{part}": getattr(made.drawn, part) for part in _DRAWN})
 
 
 def write_regression_summary(
@@ -108,10 +110,13 @@ def read_summary(folder: Path, classes: tuple[str, ...], name: str) -> ClassSumm
     place = folder / _FOLDER
     if not place.exists():
         return None
-    from kdcal_core.diagnostics.summaries import ClassSummary
+    from kdcal_core.diagnostics.summaries import ClassSummary, DrawnRows
 
     with kept(name):
         if not check_folder(place):
             raise FileNotFoundError(place)
         cells, joint, sums, blocks = (read_array(place / f"{part}.npy") for part in _PARTS)
-        return ClassSummary(classes, int(joint.sum()), cells, joint, sums, blocks)
+        drawn = None
+        if (place / f"drawn_{_DRAWN[0]}.npy").exists():  # not of sets scored before they were kept
+            drawn = DrawnRows(*(read_array(place / f"drawn_{part}.npy") for part in _DRAWN))
+        return ClassSummary(classes, int(joint.sum()), cells, joint, sums, blocks, drawn=drawn)

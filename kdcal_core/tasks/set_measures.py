@@ -365,20 +365,25 @@ class ClassCurves:
     notes: dict[str, tuple[tuple[str, ...], ...]]
 
 
-@review_task("Confidence by class: fitting the kernel densities", reads=the_set)
+@review_task(
+    "Confidence by class: fitting the kernel densities",
+    reads=the_set,
+    edition="many rows as their summary, of any classes",
+)
 def class_curves(
     sets: Sets, *, which: Which, labels: Sequence[int], bandwidth: str | float
 ) -> ClassCurves:
     """The kernel density curves of some classes for every bandwidth rule of one search.
 
     ``bandwidth`` is "mon2" for those rules, "loo" or a number; the result's keys are the rules as
-    text. Of very many rows of two classes it is fitted on the cells of their summary.
+    text. Of very many rows it is fitted on the cells of their summary.
     """
     sets.progress(0.1, "Choosing bandwidths")
     rows = sets.summary(which)
-    if rows is not None and len(rows.classes) == 2:
+    distinct = None if rows is None else distinct_rows(rows)
+    if distinct is not None:
         with warnings.catch_warnings(action="ignore", category=InputWarning):  # as in `fitted`
-            first = TopLabelKDE(bandwidth).fit_counts(*distinct_rows(rows))
+            first = TopLabelKDE(bandwidth).fit_counts(*distinct)
     else:
         first = fitted(TopLabelKDE(bandwidth), sets.read(which))
     sets.progress(0.7, "Drawing the curves")

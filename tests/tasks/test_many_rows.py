@@ -11,6 +11,7 @@ import pytest
 from workerless import working_here
 
 from kdcal_core.audit import AuditSettings, make_audit
+from kdcal_core.diagnostics.summaries import drawn_rows
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
     Review,
@@ -39,6 +40,7 @@ from kdcal_core.tasks import (
 N = 4000
 SET = {"which": "calibration"}
 NAMES = ("low", "middle", "high")
+DRAWN_PARTS = ("position", "proba", "y")
 
 
 def stated(n_classes: int, n: int = N) -> pd.DataFrame:
@@ -132,21 +134,37 @@ def test_confidence_by_class_is_that_of_the_rows(both, kind) -> None:
 
 
 @pytest.mark.parametrize("bandwidth", ["mon2", "loo", 0.05])
-def test_its_kernel_density_curves_are_those_of_the_rows(both, bandwidth) -> None:
-    """Of two classes from the cells of the summary, of more from the rows."""
-    plain, summed, n_classes = both
+def test_its_kernel_density_curves_are_those_of_the_rows(both, bandwidth, monkeypatch) -> None:
+    """To the last bit, as long as the summary holds all rows."""
+    plain, summed, _ = both
     asked = {**SET, "labels": [0, 1], "bandwidth": bandwidth}
-    rows, summary = (class_curves(one, **asked) for one in (plain, summed))
+    rows = class_curves(plain, **asked)
+    monkeypatch.setattr(ReviewReader, "scored", None)
+    summary = class_curves(summed, **asked)
     assert summary.curves.keys() == rows.curves.keys()
+    assert summary.notes == rows.notes
     for rule, curves in rows.curves.items():
         for one, two in zip(summary.curves[rule], curves, strict=True):
             assert (one.n_tp, one.n_fp) == (two.n_tp, two.n_fp)
-            if n_classes > 2:
-                np.testing.assert_array_equal(one.safe, two.safe)
-            else:
-                at = np.linspace(one.lower_limit + 1e-3, 1.0, 200)
-                ours, theirs = (np.interp(at, each.score, each.safe) for each in (one, two))
-                np.testing.assert_allclose(ours, theirs, atol=5e-3)
+            for part in ("score", "confidence", "rows", "safe"):
+                np.testing.assert_array_equal(getattr(one, part), getattr(two, part))
+
+
+def test_beyond_the_drawn_rows_curves_follow_from_the_cells(both, monkeypatch) -> None:
+    plain, summed, _ = both
+    known = summed.summary("calibration")
+    draw = drawn_rows.DrawnRows(*(getattr(known.drawn, part)[::4] for part in DRAWN_PARTS))
+    monkeypatch.setattr(drawn_rows, "DRAWN", len(draw))
+    some = Sets(summed.reader, keep=lambda key, make: replace(known, drawn=draw))
+    asked = {**SET, "labels": [0, 1], "bandwidth": 0.05}
+    rows, summary = class_curves(plain, **asked), class_curves(some, **asked)
+    for one, two in zip(summary.curves["0.05"], rows.curves["0.05"], strict=True):
+        assert (one.n_tp, one.n_fp) == (two.n_tp, two.n_fp)
+        at = np.linspace(one.lower_limit + 0.05, 1.0, 200)
+        ours, theirs = (np.interp(at, each.score, each.safe) for each in (one, two))
+        np.testing.assert_allclose(ours, theirs, atol=2e-2)
+        ours, theirs = (np.interp(at, each.score, each.confidence) for each in (one, two))
+        np.testing.assert_allclose(ours, theirs, atol=2e-3)
 
 
 def test_decisions_count_the_same_rows(both) -> None:

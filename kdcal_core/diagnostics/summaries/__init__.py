@@ -29,6 +29,7 @@ from kdcal_core.diagnostics.summaries.class_questions import (
 )
 from kdcal_core.diagnostics.summaries.class_shift import summary_shift
 from kdcal_core.diagnostics.summaries.class_summary import ClassSummary, ClassTally, summarise
+from kdcal_core.diagnostics.summaries.drawn_rows import DRAWN, DrawnRows
 from kdcal_core.diagnostics.summaries.group_estimates import (
     summary_group_regions,
     summary_groups,
@@ -70,8 +71,10 @@ Summary = ClassSummary | RegressionSummary
 
 __all__ = [
     "BINS",
+    "DRAWN",
     "ClassSummary",
     "ClassTally",
+    "DrawnRows",
     "GroupSummary",
     "RegressionSummary",
     "Summary",

@@ -25,12 +25,32 @@ def _put(sums: Array, at: int, value: float) -> None:
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _block(row: int) -> Any:
+def _number(row: int) -> Any:
     """A random number of a row by its position (SplitMix64), the same on every machine."""
     z = np.uint64(row) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.int64((z ^ (z >> np.uint64(31))) >> np.uint64(1))
+    return z ^ (z >> np.uint64(31))
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _block(row: int) -> Any:
+    """The same without its last bit."""
+    return np.int64(_number(row) >> np.uint64(1))
+
+
+@njit(nogil=True, cache=True)
+def rows_within(first: int, n: int, limit: Any, found: Array) -> int:
+    """Which of n rows, of which the first has this position, have numbers up to the limit.
+
+    They are written to the beginning of ``found`` (n,); the result is how many there are.
+    """
+    count = 0
+    for i in range(n):
+        if _number(first + i) <= limit:
+            found[count] = i
+            count += 1
+    return count
 
 
 @njit(nogil=True, cache=True)

@@ -20,6 +20,7 @@ from kdcal_core.data import (
     is_text,
 )
 from kdcal_core.data.array_checks import SUM_TOLERANCE, digest_arrays
+from kdcal_core.diagnostics.summaries.drawn_rows import DrawnRows, RowDraw
 from kdcal_core.diagnostics.summaries.group_summary import GroupSummary, sum_of_groups
 from kdcal_core.diagnostics.summaries.score_grid import (
     GRID,
@@ -54,7 +55,7 @@ class ClassSummary:
 
     Summaries add: ``a + b`` is that of both batches. All parts are integers, so every order and
     every cut of the same rows into batches give the same bytes. Size depends on the number of
-    classes alone, about 1.1 MB a class.
+    classes alone, about 1.3 MB a class.
 
     Attributes
     ----------
@@ -78,6 +79,9 @@ class ClassSummary:
     groups : GroupSummary or None
         Counts by declared group, where groups are declared. The digest, which stands for the rows,
         leaves them out.
+    drawn : DrawnRows or None
+        Some rows as they are, drawn at random; None in a summary of before they were kept. The
+        digest leaves them out too.
 
     Examples
     --------
@@ -97,6 +101,7 @@ class ClassSummary:
     blocks: IntArray
     grid: int = GRID
     groups: GroupSummary | None = None
+    drawn: DrawnRows | None = None
 
     def __post_init__(self) -> None:
         parts = (self.cells, self.joint, self.sums, self.blocks)
@@ -106,6 +111,7 @@ class ClassSummary:
             or any(part.shape != shape for part, shape in zip(parts, shapes, strict=True))
             or any(part.dtype != np.int64 or part.min() < 0 for part in parts)
             or int(self.joint.sum()) != self.n
+            or not (self.drawn is None or self.drawn.may_be_of(self.n, len(self.classes)))
         ):
             raise InputError(
                 "The summary is damaged, or of another version", fix="Summarise the rows again."
@@ -134,6 +140,7 @@ class ClassSummary:
             self.sums + other.sums,
             self.blocks + other.blocks,
             groups=sum_of_groups(self.groups, other.groups),
+            drawn=None if self.drawn is None or other.drawn is None else self.drawn + other.drawn,
         )
 
     @property
@@ -192,6 +199,7 @@ class ClassTally:
             )
         self.n = 0
         self._parts = tuple(np.zeros(one, np.int64) for one in _shapes(len(self.classes)))
+        self._draw = RowDraw(len(self.classes))
         self._spoilt = False
 
     def add(self, proba: Any, y: Any, *, first: int) -> None:
@@ -235,12 +243,14 @@ class ClassTally:
         if row >= 0:
             self._spoilt = True
             _raise_fault(values[row : row + 1], labels[row : row + 1], row)
+        self._draw.add(values, labels, first)
         self.n += len(values)
 
     def summary(self) -> ClassSummary:
         """The rows so far."""
         cells, joint, sums, blocks = (part.copy() for part in self._parts)
-        return ClassSummary(self.classes, self.n, cells, joint, sums, blocks)
+        drawn = self._draw.rows()
+        return ClassSummary(self.classes, self.n, cells, joint, sums, blocks, drawn=drawn)
 
 
 def summarise(proba: Any, y: Any, classes: Sequence[str], *, first: int = 0) -> ClassSummary:

@@ -22,9 +22,13 @@ from kdcal_core.diagnostics.summaries.class_estimates import (
     top_label_loss,
 )
 from kdcal_core.diagnostics.summaries.class_summary import ClassSummary
+from kdcal_core.diagnostics.summaries.drawn_rows import DrawnRows
 from kdcal_core.diagnostics.summaries.score_cells import ScoreCells
 from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells
 from kdcal_core.errors import InputError
+
+_MOST_NUMBERS = 25_000_000  # of the rows that stand for others, some 400 MB
+_LEAD = 1e-9  # by which the predicted class leads at least, as a part of its score
 
 
 def summary_of_predicted(
@@ -112,48 +116,96 @@ def summary_halves(
     )
 
 
-def distinct_rows(summary: ClassSummary) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Rows of two classes that stand for those of a summary, each for many.
+def distinct_rows(summary: ClassSummary) -> tuple[FloatArray, IntArray, FloatArray] | None:
+    """Rows that stand for those of a summary, each for many, as calibrators by score take them.
 
-    Every cell gives its right and its wrong rows at its mean score.
+    Up to `DRAWN` rows they are the rows themselves. Of more, every cell gives its right and its
+    wrong rows at its mean score. With more than two classes, the others share the rest as in the
+    drawn row of the same predicted class whose score is nearest, and the class of a wrong row is
+    that with the largest of these shares.
 
     Returns
     -------
-    proba : (m, 2) array
+    proba : (m, K) array
     y : (m,) array of int
     count : (m,) array
-        Rows that each stands for, at least 1.
-
-    Raises
-    ------
-    InputError
-        For more than two classes, whose other probabilities a summary does not hold together.
+        Rows that each stands for, at least 1. All three are missing where a summary does not say:
+        one of before rows were drawn, of more than two classes, or one of so many classes and
+        cells that the rows would be as large as those that they stand for.
 
     Examples
     --------
     >>> from kdcal_core.diagnostics.summaries import summarise
-    >>> proba, y, count = distinct_rows(summarise([[0.9, 0.1]] * 3, [0, 1, 0], ("a", "b")))
-    >>> proba.round(2).tolist(), y.tolist(), count.tolist()
-    ([[0.9, 0.1], [0.9, 0.1]], [0, 1], [2.0, 1.0])
+    >>> proba, y, count = distinct_rows(summarise([[0.9, 0.1], [0.2, 0.8]], [0, 1], ("a", "b")))
+    >>> proba.tolist(), y.tolist(), count.tolist()
+    ([[0.9, 0.1], [0.2, 0.8]], [0, 1], [1.0, 1.0])
     """
-    if len(summary.classes) != 2:
-        raise InputError(
-            f"There are {len(summary.classes)} classes",
-            fix="A summary holds the rows of two classes only.",
-        )
+    drawn, k = summary.drawn, len(summary.classes)
+    if drawn is not None and len(drawn) == summary.n:
+        return drawn.proba, drawn.y, np.ones(len(drawn))
+    filled = int(np.count_nonzero(summary.cells[0, :, :, 0]))
+    if k > 2 and (drawn is None or filled * k > _MOST_NUMBERS):
+        return None
     proba, y, count = [], [], []
-    for label in (0, 1):
+    for label in range(k):
         cells = _cells(summary, label, "top-label")
-        # a tie is the first class's, and sums may differ from 1 by rounding
-        score = np.maximum(cells.score, np.nextafter(0.5, 1.0) if label else 0.5)
-        rows = np.empty((len(score), 2))
-        rows[:, label], rows[:, 1 - label] = score, 1.0 - score
-        for true, many in ((label, cells.hits), (1 - label, cells.misses)):
+        rows = _vectors(np.maximum(cells.score, _least(label, k)), label, k, drawn)
+        others = rows.copy()
+        others[:, label] = -1.0
+        for true, many in (
+            (np.full(len(rows), label), cells.hits),
+            (others.argmax(axis=1), cells.misses),
+        ):
             some = many > 0
             proba.append(rows[some])
-            y.append(np.full(int(some.sum()), true, dtype=np.int64))
+            y.append(true[some])
             count.append(many[some])
     return np.concatenate(proba), np.concatenate(y), np.concatenate(count)
+
+
+def _least(label: int, k: int) -> float:
+    """The smallest score of a predicted class, for whatever the others then have.
+
+    A tie is the first class's, and sums may differ from 1 by rounding.
+    """
+    if k == 2:
+        return float(np.nextafter(0.5, 1.0)) if label else 0.5
+    return (1.0 + 10 * _LEAD) / k
+
+
+def _vectors(score: FloatArray, label: int, k: int, drawn: DrawnRows | None) -> FloatArray:
+    """Probabilities of which the class has the largest, these scores (c,), as (c, K)."""
+    rest = 1.0 - score[:, np.newaxis]
+    even = np.full(k, 1.0 / (k - 1))
+    even[label] = 0.0
+    shares = np.tile(even, (len(score), 1))
+    if k > 2 and drawn is not None:
+        known = drawn.proba[drawn.proba.argmax(axis=1) == label]
+        known = known[np.argsort(known[:, label], kind="stable")]
+        if len(known):
+            others = known.copy()
+            others[:, label] = 0.0
+            total = others.sum(axis=1, keepdims=True)
+            others = np.divide(others, total, out=np.tile(even, (len(known), 1)), where=total > 0)
+            shares = others[_nearest(known[:, label], score)]
+            # further from the class's own score another one may lead: then they share more evenly
+            most = score[:, np.newaxis] * (1.0 - _LEAD)
+            largest = rest * shares.max(axis=1, keepdims=True)
+            least = rest / (k - 1)
+            apart = largest - least
+            evened = np.divide(largest - most, apart, out=np.zeros_like(apart), where=apart > 0)
+            evened = np.clip(evened, 0.0, 1.0)
+            shares = (1.0 - evened) * shares + evened * even
+    rows: FloatArray = rest * shares
+    rows[:, label] = score
+    return rows
+
+
+def _nearest(known: FloatArray, at: FloatArray) -> IntArray:
+    """Places of the nearest of ascending numbers."""
+    right = np.searchsorted(known, at).clip(0, len(known) - 1)
+    left = np.maximum(right - 1, 0)
+    return np.where(np.abs(known[left] - at) < np.abs(known[right] - at), left, right)
 
 
 def _cells(summary: ClassSummary, label: int, kind: AnchorKind) -> ScoreCells:

@@ -14,6 +14,7 @@ from kdcal_core.data import FloatArray, IntArray, Task
 from kdcal_core.data.array_checks import digest_arrays
 from kdcal_core.diagnostics.regression.coverage import STATED, checked_outcome, interval_scores
 from kdcal_core.diagnostics.regression.distribution_scores import log_scores
+from kdcal_core.diagnostics.summaries.drawn_rows import row_numbers
 from kdcal_core.diagnostics.summaries.exact_sums import SHAPE, exact_sum, exact_value
 from kdcal_core.diagnostics.summaries.group_summary import (
     GroupSummary,
@@ -269,7 +270,7 @@ def summarise_regression(
         raise InputError(f"The first row's position is {first}", fix="Count rows from 0.")
     n = len(outcome)
     stated = distribution.stated_levels
-    random = _random(first, n)
+    random = row_numbers(np.arange(first, first + n))
     pit = np.clip(distribution.pit(outcome, (random >> np.uint64(11)) * 2.0**-53), 0.0, 1.0)
     crps, error = distribution.crps(outcome), distribution.mean() - outcome
     log_score = log_scores(distribution, outcome)
@@ -332,13 +333,3 @@ def _sum_of(what: str, values: FloatArray) -> IntArray:
             fix="Correct the prediction, or leave out the row.",
             row=error.row,
         ) from error
-
-
-def _random(first: int, n: int) -> Any:
-    """A random number of each row by its position (SplitMix64), all different, (n,) uint64."""
-    z = (np.arange(first, first + n, dtype=np.uint64) + np.uint64(1)) * np.uint64(
-        0x9E3779B97F4A7C15
-    )
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))

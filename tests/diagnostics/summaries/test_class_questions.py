@@ -128,6 +128,8 @@ def test_one_row_has_no_interval_and_none_is_refused():
     for gain in summary_gains_over_shares(one):
         assert (gain.low, gain.high) == (-np.inf, np.inf)
     parts = ("cells", "joint", "sums", "blocks")
-    none = replace(one, n=0, **{part: np.zeros_like(getattr(one, part)) for part in parts})
+    none = replace(
+        one, n=0, drawn=None, **{part: np.zeros_like(getattr(one, part)) for part in parts}
+    )
     with pytest.raises(InputError, match="no rows"):
         summary_question_estimates(none)
