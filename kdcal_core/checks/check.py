@@ -64,7 +64,7 @@ class Way(Generic[E]):
     by_chance, needs : callable, optional
         As of `Check`.
     of_groups : bool
-        Whether it judges the declared groups, which only a folder's summary counts.
+        Whether it judges the declared groups, which are counted only where there are any.
     """
 
     measured: Callable[[E, float], Sequence[Part]]

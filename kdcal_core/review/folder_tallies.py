@@ -31,6 +31,7 @@ from kdcal_core.diagnostics.summaries import (
     class_groups,
     summarise_regression,
 )
+from kdcal_core.diagnostics.summaries.group_summary import load_group_kernel
 from kdcal_core.distributions import Normal, distribution_of
 from kdcal_core.errors import InputError
 
@@ -131,6 +132,7 @@ class ClassRows(FolderTally):
     @staticmethod
     def load_kernels() -> None:
         ClassTally(("no", "yes")).add(np.full((1, 2), 0.5), np.zeros(1, np.int64), first=0)
+        load_group_kernel()
 
     @staticmethod
     def facts(summary: ClassSummary) -> dict[str, Any]:
@@ -181,6 +183,7 @@ class RegressionRows(FolderTally):
     @staticmethod
     def load_kernels() -> None:
         summarise_regression(Normal(np.zeros(1), 1.0), [0.0])
+        load_group_kernel()
 
     @staticmethod
     def facts(summary: RegressionSummary) -> dict[str, Any]:

@@ -66,7 +66,10 @@ _TOO_SLOW = "Use a faster model, or write its predictions into a table and load 
 
 
 def read_frame(
-    path: str, columns: Sequence[str] | None = None, most: int | None = None
+    path: str,
+    columns: Sequence[str] | None = None,
+    most: int | None = None,
+    coded: bool = False,
 ) -> pd.DataFrame:
     """A table as stored in the review; the index of a divided one is the position in the file.
 
@@ -76,6 +79,8 @@ def read_frame(
         Read only these, without the index.
     most : int, optional
         Of more rows than these, draw as many at random, always the same ones.
+    coded : bool
+        Whether texts become categories.
 
     Raises
     ------
@@ -85,7 +90,9 @@ def read_frame(
     table = _stored(path, columns)
     if most is not None and table.num_rows > most:
         table = table.take(at_most(table.num_rows, most))
-    frame: pd.DataFrame = table.to_pandas(ignore_metadata=columns is not None)
+    frame: pd.DataFrame = table.to_pandas(
+        ignore_metadata=columns is not None, strings_to_categorical=coded
+    )
     return frame
 
 

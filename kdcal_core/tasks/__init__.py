@@ -21,6 +21,7 @@ from kdcal_core.tasks.comparison import (
     default_calibrators,
     usable_calibrators,
 )
+from kdcal_core.tasks.counted_groups import set_pit_groups
 from kdcal_core.tasks.decision_measures import (
     RepairedDecisions,
     repaired_decisions,
@@ -149,7 +150,6 @@ from kdcal_core.tasks.pit_measures import (
     pit_places,
     pit_rows,
     score_sums,
-    set_pit_groups,
 )
 from kdcal_core.tasks.posterior_grid import GridRecord, GridRun, GridSettings, posterior_grid
 from kdcal_core.tasks.recalibrated_measures import (

@@ -32,6 +32,7 @@ from kdcal_core.review import (
     review_data,
 )
 from kdcal_core.review.review import input_columns
+from kdcal_core.tasks.counted_groups import with_class_groups, with_pit_groups
 from kdcal_core.tasks.decorators import BOTH_SETS, FITTED, Sets, require_scored, review_task
 from kdcal_core.tasks.set_measures import tables_of
 from kdcal_core.tasks.spaces import regression_space, space_names
@@ -42,8 +43,8 @@ def _edition() -> str:
         (
             "p values by part and with a contrast, ratios with both errors, keys, none certain, "
             "regions of both halves and parts that are missed, copies with another number, "
-            "splits of dependent rows, no errors of a stated risk, many rows as their summaries, "
-            "sums over groups of rows",
+            "splits of dependent rows, no errors of a stated risk, many rows as their "
+            "summaries with groups, sums over groups of rows",
             FITTED,
             *CHECKS,
         )
@@ -110,11 +111,17 @@ def measured_checks(
     evidence = evidence_of(sets, which, event, groups)
     if summary is None:
         return with_group_sums(measure_checks(evidence, codes, progress), evidence)
-    counted = [code for code in codes if (way := CHECKS[code].from_summary) and not way.of_groups]
+    grouped = _with_groups(sets, which, event, groups)
+    ways = {code: CHECKS[code].from_summary for code in codes}
+    counted = [
+        code for code, way in ways.items() if way and not (way.of_groups and grouped is None)
+    ]
     rest = [code for code in codes if code not in counted]
     halves = part_of(progress, 0.0, 0.5), part_of(progress, 0.5, 1.0)
     known = _summarised(sets) if evidence.calibration is not None else None
-    of_summary = measure_checks(SummaryEvidence(summary, event, known), counted, halves[0])
+    of_summary = measure_checks(
+        SummaryEvidence(grouped or summary, event, known), counted, halves[0]
+    )
     of_rows = measure_checks(evidence, rest, halves[1])
     found = {one.code: one for one in (*of_summary.checks, *of_rows.checks)}
     checks = tuple(found[code] for code in CHECKS if code in found)
@@ -125,6 +132,17 @@ def _summary(sets: Sets, which: Which) -> Summary | None:
     if sets.reader.review.task == "classification":
         return sets.summary(which)
     return sets.regression_summary(which)
+
+
+def _with_groups(
+    sets: Sets, which: Which, event: int | None, groups: Sequence[str]
+) -> Summary | None:
+    """The summary with its declared groups; None without any, or where the rows are divided."""
+    if not groups:
+        return None
+    if sets.reader.review.task == "classification":
+        return with_class_groups(sets, which, event, groups)
+    return with_pit_groups(sets, which, groups)
 
 
 def _summarised(sets: Sets) -> Summary:

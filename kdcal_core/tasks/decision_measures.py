@@ -18,10 +18,11 @@ from kdcal_core.diagnostics import (
     measure_groups,
     paired_net_benefit,
 )
-from kdcal_core.diagnostics.summaries import summary_decisions
+from kdcal_core.diagnostics.summaries import summary_decisions, summary_groups
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import held_out_answers, methods_of
 from kdcal_core.review import PARTS, Decision, Which, review_data
+from kdcal_core.tasks.counted_groups import with_class_groups
 from kdcal_core.tasks.decorators import FITTED, SUMMED, Sets, require_scored, review_task, the_set
 
 
@@ -107,11 +108,18 @@ def _repaired(sets: Sets, which: Which, method: str) -> tuple[str, ScoredSet, Sc
     )
 
 
-@review_task("Groups: measuring every group", reads=the_set, edition="with every column")
+@review_task(
+    "Groups: measuring every group",
+    reads=the_set,
+    edition="with every column, and many rows counted",
+)
 def set_groups(
     sets: Sets, *, which: Which, event: int | None, columns: Sequence[str]
 ) -> GroupTable:
     """The measures of every group of each column alone, and of all columns together."""
+    summary = with_class_groups(sets, which, event, columns)
+    if summary is not None:
+        return summary_groups(summary, event)
     divisions = declared_divisions(sets.frame(which, tuple(columns)))
     return measure_groups(sets.read(which), divisions, event=event)
 

@@ -25,6 +25,7 @@ from kdcal_core.calibration.regions import HeterogeneousCalibrator
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics import find_regions
 from kdcal_core.diagnostics.summaries import summarise, summarise_regression
+from kdcal_core.diagnostics.summaries.group_summary import load_group_kernel
 from kdcal_core.distributions import Normal
 from kdcal_core.progress import Progress, silent
 from kdcal_core.regression import LocalRecalibration, select_neighbours
@@ -119,3 +120,4 @@ def _summaries() -> None:
     p = np.clip(0.5 + X[:, 0] / 10, 0.05, 0.95)
     summarise(np.column_stack([1 - p, p]), y, ("no", "yes"))
     summarise_regression(Normal(X[:, 0], 1.0), X[:, 1])
+    load_group_kernel()

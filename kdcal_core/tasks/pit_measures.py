@@ -24,11 +24,9 @@ from kdcal_core.diagnostics import (
     PitHistogram,
     QuantileReliability,
     RegionPit,
-    RegionSearch,
     RegressionScores,
     UniformityTest,
     coverage,
-    declared_pit_regions,
     ecdf_difference,
     fault,
     interval_coverage,
@@ -109,15 +107,6 @@ def pit_values(sets: Sets, which: Which) -> FloatArray:
 
     pit: FloatArray = sets.keep(("pit", which), make)
     return pit
-
-
-@review_task(
-    "Groups: judging the distributions of every group", reads=the_set, edition="with every column"
-)
-def set_pit_groups(sets: Sets, *, which: Which, columns: Sequence[str]) -> RegionSearch:
-    """Place and spread of the PIT values in every group of each column, and of all together."""
-    weight, pit = sets.distributions(which).design, pit_values(sets, which)
-    return declared_pit_regions(pit, sets.frame(which, tuple(columns)), sample_weight=weight)
 
 
 def scale_of(sets: Sets) -> float | None:

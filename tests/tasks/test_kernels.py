@@ -3,10 +3,11 @@
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from numba.core.dispatcher import Dispatcher
 
-from kdcal_core.diagnostics.summaries import summarise, summarise_regression
+from kdcal_core.diagnostics.summaries import pit_groups, summarise, summarise_regression
 from kdcal_core.distributions import Normal
 from kdcal_core.progress import silent
 from kdcal_core.review import Workspace, start_sample
@@ -44,7 +45,9 @@ def test_summaries_of_a_folder_compile_nothing_more(monkeypatch):
     kernels.compile_kernels()
     before = compiled()
     ready = {name.rpartition(".")[2] for name, n in before.items() if n}
-    assert ready >= {"add_rows", "add_exactly"}
+    assert ready >= {"add_rows", "add_exactly", "rows_within", "add_groups"}
     summarise(np.full((4, 3), 1 / 3), np.arange(4) % 3, ("a", "b", "c"))
+    many = np.linspace(0.0, 1.0, 50_000)
+    assert pit_groups(pd.DataFrame({"ward": ["a"] * 50_000}), many).rows.tolist() == [50_000]
     summarise_regression(Normal(np.zeros(4), 1.0), np.arange(4.0))
     assert compiled() == before

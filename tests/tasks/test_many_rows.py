@@ -28,12 +28,16 @@ from kdcal_core.tasks import (
     class_curves,
     class_halves,
     class_histograms,
+    counted_groups,
+    decision_measures,
     pit_histograms,
     pit_overview,
     predicted_class,
     quick_checks,
     set_decisions,
+    set_groups,
     set_overview,
+    set_pit_groups,
     set_reliability,
 )
 
@@ -54,6 +58,24 @@ def stated(n_classes: int, n: int = N) -> pd.DataFrame:
     return pd.DataFrame({**columns, "label": np.array(NAMES)[y]})
 
 
+def with_groups(frame: pd.DataFrame) -> pd.DataFrame:
+    """Columns that divide rows into groups: words, few and many numbers, truth values, gaps."""
+    rng, n = np.random.default_rng(9), len(frame)
+    ward = rng.choice(["north", "south", "west", "rare"], n, p=[0.5, 0.3, 0.196, 0.004])
+    age = rng.gamma(9.0, 5.0, n)
+    age[::50] = np.nan
+    return frame.assign(
+        ward=np.where(rng.random(n) < 0.02, None, ward),
+        age=age,
+        visits=rng.integers(0, 4, n),
+        new=rng.random(n) < 0.3,
+        town=rng.integers(0, 300, n).astype(str),
+    )
+
+
+GROUPS = [["ward"], ["age"], ["ward", "age", "new"], ["visits", "new"], ["town"]]
+
+
 def reviewed(workspace: Workspace, frame: pd.DataFrame) -> Review:
     path = workspace.root.parent / "rows.parquet"
     frame.to_parquet(path)
@@ -71,7 +93,7 @@ def sets_of(workspace: Workspace, review: Review) -> Sets:
 def both(request, tmp_path_factory) -> tuple[Sets, Sets, int]:
     """The same rows, as they are and with a summary; and their number of classes."""
     workspace = Workspace(tmp_path_factory.mktemp("many") / "home")
-    frame = stated(request.param)
+    frame = with_groups(stated(request.param))
     plain = sets_of(workspace, reviewed(workspace, frame))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(set_summary, "MANY", N)
@@ -176,9 +198,38 @@ def test_decisions_count_the_same_rows(both) -> None:
         )
 
 
-def test_all_quick_checks_are_answered_in_their_order(both) -> None:
+@pytest.mark.parametrize("columns", GROUPS)
+@pytest.mark.parametrize("event", [None, 0, 1])
+def test_groups_are_those_of_the_rows(both, columns, event, monkeypatch) -> None:
     plain, summed, n_classes = both
-    asked = {**SET, "event": 1 if n_classes == 2 else None, "groups": ["label"]}
+    asked = {**SET, "event": event, "columns": columns}
+    rows = set_groups(plain, **asked)
+    if columns != ["town"]:  # too many words to count
+        monkeypatch.setattr(decision_measures, "measure_groups", None)
+    summary = set_groups(summed, **asked)
+    assert [one.name for one in summary.groups] == [one.name for one in rows.groups]
+    assert (summary.target, summary.level) == (rows.target, rows.level)
+    both_tables = (*summary.groups, summary.overall), (*rows.groups, rows.overall)
+    for one, two in zip(*both_tables, strict=True):
+        assert (one.region.n, one.region.fault) == (two.region.n, two.region.fault)
+        close(one.gap, two.gap)
+        close(one.rate, two.rate)
+        assert one.error.value == pytest.approx(two.error.value, abs=1e-9)
+        assert one.area.name == two.area.name
+        # by what the cells hide of the order of the rows, which widens the interval
+        assert one.area.value == pytest.approx(two.area.value, abs=5e-4)
+        wide = (one.area.high - one.area.low) / (two.area.high - two.area.low)
+        if n_classes == 2:
+            assert 1.0 - 1e-9 < wide < 1.02
+        elif one.region.n >= 30:
+            assert 1.0 <= wide < 1.5
+        assert (one.jeffreys is None) == (two.jeffreys is None)
+
+
+@pytest.mark.parametrize("groups", [["label"], ["ward", "age"], ["town"]])
+def test_all_quick_checks_are_answered_in_their_order(both, groups) -> None:
+    plain, summed, n_classes = both
+    asked = {**SET, "event": 1 if n_classes == 2 else None, "groups": groups}
     rows, summary = (quick_checks(one, **asked) for one in (plain, summed))
     assert [one.code for one in summary.checks] == [one.code for one in rows.checks]
     assert summary.n == rows.n == N
@@ -215,7 +266,7 @@ def both_forecasts(tmp_path_factory) -> tuple[Sets, Sets]:
         review = create_review(workspace)
         for which, frame in (("calibration", forecasts(0, 2.0)), ("evaluation", forecasts(1, 5.0))):
             path = workspace.root.parent / f"{which}.parquet"
-            frame.to_parquet(path)
+            with_groups(frame).to_parquet(path)
             with working_here():
                 add_table(workspace, review.id, which, path, path.name)
         with working_here():
@@ -251,8 +302,24 @@ def test_the_pit_page_of_a_summary_is_that_of_its_rows(both_forecasts, which) ->
         np.testing.assert_array_equal(summary.with_bins(bins).counts, rows.with_bins(bins).counts)
 
 
-def test_checks_of_a_regression_ask_its_summary(both_forecasts) -> None:
-    asked = {"which": "evaluation", "event": None, "groups": []}
+@pytest.mark.parametrize("columns", GROUPS)
+def test_groups_of_forecasts_are_those_of_the_rows(both_forecasts, columns, monkeypatch) -> None:
+    asked = {"which": "evaluation", "columns": columns}
+    rows = set_pit_groups(both_forecasts[0], **asked)
+    if columns != ["town"]:
+        monkeypatch.setattr(counted_groups, "declared_pit_regions", None)
+    summary = set_pit_groups(both_forecasts[1], **asked)
+    assert [one.words for one in summary.regions] == [one.words for one in rows.regions]
+    for one, two in zip(summary.regions, rows.regions, strict=True):
+        assert (one.n, one.fault) == (two.n, two.fault)
+        close(one.gap, two.gap)
+        close(one.spread, two.spread, least=5e-4)
+        assert one.adjusted_p == pytest.approx(two.adjusted_p, abs=0.02)
+
+
+@pytest.mark.parametrize("groups", [[], ["ward", "age"], ["town"]])
+def test_checks_of_a_regression_ask_its_summary(both_forecasts, groups) -> None:
+    asked = {"which": "evaluation", "event": None, "groups": groups}
     rows, summary = (quick_checks(one, **asked) for one in both_forecasts)
     assert [one.code for one in summary.checks] == [one.code for one in rows.checks]
     assert summary.n == rows.n == N

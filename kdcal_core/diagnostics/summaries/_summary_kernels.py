@@ -53,6 +53,37 @@ def rows_within(first: int, n: int, limit: Any, found: Array) -> int:
     return count
 
 
+@njit(nogil=True, cache=True, inline="always")
+def _cell(score: float, ends: Array, starts: Array, buckets: float) -> Any:
+    """The cell of a score in [0, 1]; ``buckets`` is one less than there are ``starts``."""
+    bucket = np.int64(score * buckets)
+    low = starts[bucket]
+    high = starts[bucket + 1] if bucket + 1 < len(starts) else low
+    while low < high:
+        middle = (low + high) >> 1
+        if ends[middle] < score:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(nogil=True, cache=True)
+def add_groups(
+    group: Array, score: Array, hit: Array, ends: Array, starts: Array, counts: Array
+) -> None:
+    """Add rows (n,) to the counts (g, C, 4) of their groups, as of `ClassSummary.cells`."""
+    buckets = float(len(starts) - 1)
+    for i in range(len(group)):
+        said = min(score[i], 1.0)
+        at = counts[group[i], _cell(said, ends, starts, buckets)]
+        fixed = np.int64(said * 9007199254740992.0)  # 2^53, exact from 0.5
+        at[0] += 1
+        at[1] += np.int64(hit[i])
+        at[2] += fixed >> 26
+        at[3] += fixed & _LOW
+
+
 @njit(nogil=True, cache=True)
 def add_exactly(values: Array, bits: Array, largest: float, half: int, total: Array) -> int:
     """Add numbers (n,) to an exact sum; the first that is too large or no number, or -1.
@@ -131,15 +162,7 @@ def add_rows(
             hit = 1 if label == j else 0
             square += (p[j] - hit) * (p[j] - hit)
             score = min(p[j], 1.0)
-            bucket = np.int64(score * buckets)
-            low = starts[bucket]
-            high = starts[bucket + 1] if bucket + 1 < len(starts) else low
-            while low < high:
-                middle = (low + high) >> 1
-                if ends[middle] < score:
-                    low = middle + 1
-                else:
-                    high = middle
+            low = _cell(score, ends, starts, buckets)
             fixed = np.int64(score * 9007199254740992.0)  # 2^53, exact from 0.5
             cells[1, j, low, 0] += 1
             cells[1, j, low, 1] += hit

@@ -723,8 +723,11 @@ def summary_auroc(summary: ClassSummary, *, level: float = 0.95) -> Estimate:
         return _areas(summary, [1], f"the class {summary.classes[1]}", level)
     rows = summary.joint.sum(axis=1)
     labels = [int(one) for one in np.flatnonzero((rows > 0) & (rows < summary.n))]
-    words = f"one against the rest, {len(labels)} classes by their share"
-    return _areas(summary, labels, words, level)
+    return _areas(summary, labels, _against_the_rest(len(labels)), level)
+
+
+def _against_the_rest(n_classes: int) -> str:
+    return f"one against the rest, {n_classes} classes by their share"
 
 
 def _areas(summary: ClassSummary, labels: Sequence[int], words: str, level: float) -> Estimate:
@@ -746,6 +749,26 @@ def _areas(summary: ClassSummary, labels: Sequence[int], words: str, level: floa
 def area_of_cells(cells: ScoreCells, words: str, n: int, level: float) -> Estimate:
     """The area under the ROC curve of one class, widened by what the cells hide."""
     return _one_area(_Area.of(cells), words, n, level)
+
+
+def areas_of_cells(cells: Sequence[ScoreCells], n: int, level: float) -> Estimate:
+    """The mean area of every class against the rest by their share, from the cells of each.
+
+    How the classes' areas err together is not known, so the interval is as wide as if they always
+    did: its distances from the value are the means of theirs. Of 30 rows or more it is at least
+    as wide as that of the rows.
+    """
+    areas = [one for cell in cells if not np.isnan((one := _Area.of(cell)).value)]
+    words = _against_the_rest(len(areas))
+    if not areas:
+        return auroc_of(words, (np.nan,) * 3, n, level, ONE_CLASS)
+    each = [_one_area(one, words, n, level) for one in areas]
+    mass = np.array([one.positives for one in areas])
+    share = mass / mass.sum()
+    value, low, high = (
+        float(share @ [getattr(one, part) for one in each]) for part in ("value", "low", "high")
+    )
+    return auroc_of(words, (value, low, high), n, level, f"means of: {each[0].interval}")
 
 
 def _one_area(one: _Area, words: str, n: int, level: float) -> Estimate:

@@ -4,8 +4,9 @@ Counts and means are exact, and so are calibration errors of equal bins. An inte
 row's own probability takes the mean of its cell instead
 (:func:`kdcal_core.diagnostics.regions.shift.shift_of_cells`): its ends move by less than 7e-5 of
 its width. What the cells hide of an AUC is as in
-`kdcal_core.diagnostics.summaries.class_estimates`. With more than two classes a group has no AUC,
-which needs the probabilities of every class.
+`kdcal_core.diagnostics.summaries.class_estimates`. With more than two classes a group has an AUC
+only if every class was counted. Its interval is as wide as if the classes' areas always erred
+together; measured with three classes, it is 1.3 times as wide as that of the rows.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from kdcal_core.diagnostics.group_measures import GroupMeasures, GroupTable, mea
 from kdcal_core.diagnostics.regions import Region, RegionSearch
 from kdcal_core.diagnostics.regions.judging import pit_regions_of_samples, regions_of_cells
 from kdcal_core.diagnostics.scores import auroc_of
-from kdcal_core.diagnostics.summaries.class_estimates import area_of_cells
+from kdcal_core.diagnostics.summaries.class_estimates import area_of_cells, areas_of_cells
 from kdcal_core.diagnostics.summaries.class_summary import ClassSummary
 from kdcal_core.diagnostics.summaries.group_summary import GroupSummary
 from kdcal_core.diagnostics.summaries.pit_cells import PitCells
@@ -97,9 +98,11 @@ def summary_groups(
     """
     check_level(level)
     groups = _groups(summary)
-    scores, areas = _scores(groups, event), None
-    if len(summary.classes) == 2:
-        areas = [one for _, cells in _scores(groups, 1) for one in cells]
+    scores = _scores(groups, event)
+    ranked = [1] if len(summary.classes) == 2 else list(range(len(summary.classes)))
+    if not set(ranked) <= set(groups.targets):
+        ranked = []  # only some classes were counted
+    areas = [[one for _, cells in _scores(groups, at) for one in cells] for at in ranked]
     names = [name for one, _ in scores for name in one]
     cells = [one for _, each in scores for one in each]
     looks = max(len(cells), 1)
@@ -109,18 +112,18 @@ def summary_groups(
     wide = regions_of_cells(fine, names, summary.n, wider)
 
     def measured(
-        at: Region, interval: Region, one: ScoreCells, area: ScoreCells | None, level: float
+        at: Region, interval: Region, one: ScoreCells, area: list[ScoreCells], level: float
     ) -> GroupMeasures:
         return _measured(summary, at, interval, one, area, event, level, seed)
 
     found = tuple(
-        measured(one, its, cell, None if areas is None else areas[at], wider)
+        measured(one, its, cell, [of_class[at] for of_class in areas], wider)
         for at, (one, its, cell) in enumerate(zip(judged, wide, cells, strict=True))
     )
     every = np.zeros(len(groups.values), np.int64), ["all rows"]
     (whole,) = _cells_of(groups, event, *every)
     (region,) = regions_of_cells([whole.fine()], every[1], summary.n, level)
-    area = None if areas is None else _cells_of(groups, 1, *every)[0]
+    area = [_cells_of(groups, at, *every)[0] for at in ranked]
     overall = measured(region, region, whole, area, level)
     said = "the stated confidence"
     if event is not None:
@@ -214,7 +217,7 @@ def _measured(
     judged: Region,
     wide: Region,
     cells: ScoreCells,
-    area: ScoreCells | None,
+    area: Sequence[ScoreCells],
     event: int | None,
     level: float,
     seed: int,
@@ -222,14 +225,15 @@ def _measured(
     n, hits = int(cells.n), float(cells.hits.sum())
     bins = BinnedTargets((cells.table(_BINS),), (1.0,), n)
     error = error_of_bins(bins, "confidence", "l1", _BINS, "uniform", False, level, _DRAWS, seed)
-    words = f"the class {summary.classes[1]}"
     jeffreys = None
     if event is not None:
         error = of_event(error)
         jeffreys = jeffreys_test(hits, n, float(cells.count @ cells.score) / n)
-    if area is None:
+    if not area:
         nothing = (np.nan,) * 3
         auc = auroc_of("one against the rest", nothing, n, level, _NEEDS_ROWS)
+    elif len(summary.classes) == 2:
+        auc = area_of_cells(area[0], f"the class {summary.classes[1]}", n, level)
     else:
-        auc = area_of_cells(area, words, n, level)
+        auc = areas_of_cells(area, n, level)
     return measures_of_group(judged, wide, event, error, auc, jeffreys)

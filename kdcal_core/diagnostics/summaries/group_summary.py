@@ -10,7 +10,7 @@ need another pass over all files, and cuts from the first files would depend on 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,12 @@ import pandas as pd
 from kdcal_core.data import FloatArray, IntArray, ScoredSet
 from kdcal_core.data.array_checks import digest_arrays
 from kdcal_core.diagnostics.group_measures import Division, declared_divisions
-from kdcal_core.diagnostics.summaries.score_grid import GRID, cell_index, upper_ends
+from kdcal_core.diagnostics.summaries.score_grid import (
+    GRID,
+    bucket_starts,
+    cell_index,
+    upper_ends,
+)
 from kdcal_core.diagnostics.targets import targets
 from kdcal_core.errors import InputError
 
@@ -28,6 +33,9 @@ MOST_VALUES = 200
 """Different values of a column that are counted."""
 MOST_GROUPS = 500
 """Combinations of the columns' values that are counted."""
+
+Scores = tuple[FloatArray, FloatArray]
+"""Of a target: the score of each row, (n,), and 1 where it is true."""
 
 _BITS, _LOW = 53, 26  # of a sum of scores, as in `ClassSummary.cells`
 
@@ -204,20 +212,28 @@ class GroupSummary:
         return declared_divisions(frame, self.rows)
 
 
-def asked_targets(n_classes: int, event: int | None) -> tuple[int | None, ...]:
+def asked_targets(
+    n_classes: int, event: int | None, *, every_class: bool = False
+) -> tuple[int | None, ...]:
     """What is scored where an event or, for None, the confidence is judged.
 
-    With two classes the probability of the second is too, for the area under the ROC curve.
+    With two classes the probability of the second is too, for the area under the ROC curve. With
+    more, those of all classes are if they are asked for.
 
     Examples
     --------
     >>> asked_targets(2, 1), asked_targets(2, None), asked_targets(3, None)
     ((1,), (None, 1), (None,))
+    >>> asked_targets(3, 1, every_class=True)
+    (1, 0, 2)
     """
-    return (event, 1) if n_classes == 2 and event != 1 else (event,)
+    also = [1] if n_classes == 2 else range(n_classes) if every_class else []
+    return (event, *(one for one in also if one != event))
 
 
-def class_groups(frame: pd.DataFrame, scored: ScoredSet, event: int | None = None) -> GroupSummary:
+def class_groups(
+    frame: pd.DataFrame, scored: ScoredSet, event: int | None = None, *, every_class: bool = False
+) -> GroupSummary:
     """The summary of a batch of a classifier's rows.
 
     Parameters
@@ -227,6 +243,9 @@ def class_groups(frame: pd.DataFrame, scored: ScoredSet, event: int | None = Non
     scored : ScoredSet of n rows
     event : int, optional
         The class whose probability is judged; the confidence in the predicted class by default.
+    every_class : bool
+        Whether to count every class's probability too, for areas under ROC curves of more than
+        two classes.
 
     Raises
     ------
@@ -241,12 +260,14 @@ def class_groups(frame: pd.DataFrame, scored: ScoredSet, event: int | None = Non
     >>> found.columns[0].words, found.rows.tolist(), found.count[:, 1].tolist()
     (('False', 'True'), [1, 1], [1, 0])
     """
-    asked = asked_targets(len(scored.classes), event)
-    found = [
-        targets(scored.proba, scored.y, None, "confidence" if one is None else "class", one)[0]
-        for one in asked
-    ]
-    return _summary(frame, asked, [(one.score, one.hit) for one in found])
+    asked = asked_targets(len(scored.classes), event, every_class=every_class)
+
+    def of(one: int | None) -> Scores:
+        kind = "confidence" if one is None else "class"
+        (found,) = targets(scored.proba, scored.y, None, kind, one)  # type: ignore[arg-type]
+        return found.score, found.hit
+
+    return _summary(frame, asked, map(of, asked))
 
 
 def pit_groups(frame: pd.DataFrame, pit: FloatArray) -> GroupSummary:
@@ -274,7 +295,7 @@ def sum_of_groups(one: GroupSummary | None, other: GroupSummary | None) -> Group
 def _summary(
     frame: pd.DataFrame,
     asked: tuple[int | None, ...],
-    scored: Sequence[tuple[FloatArray, FloatArray]],
+    scored: Iterable[Scores],
 ) -> GroupSummary:
     found = [_values_of(frame[name], str(name)) for name in frame.columns]
     columns = tuple(column for column, _ in found)
@@ -287,13 +308,37 @@ def _summary(
     combination = number[key]
     places, counts = [], []
     for target, (score, hit) in enumerate(scored):
+        group, cell, count = _counted(combination, len(values), score, hit)
+        places.append((group * len(asked) + target) * len(upper_ends()) + cell)
+        counts.append(count)
+    added = _added(np.concatenate(places), np.concatenate(counts))
+    return GroupSummary(columns, asked, values, *added)
+
+
+def load_group_kernel() -> None:
+    """Compile the count of rows by group, or load it."""
+    n = len(upper_ends())
+    _counted(np.zeros(n, np.int64), 1, np.zeros(n), np.zeros(n))
+
+
+def _counted(
+    group: IntArray, n_groups: int, score: FloatArray, hit: FloatArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Groups, cells and counts (m, 4) of rows; of few rows each for itself."""
+    n_cells = len(upper_ends())
+    if len(group) < n_groups * n_cells:
         fixed = (score * 2.0**_BITS).astype(np.int64)
         ones = np.ones(len(score), np.int64)
         high, low = fixed >> _LOW, fixed & ((1 << _LOW) - 1)
-        places.append((combination * len(asked) + target) * len(upper_ends()) + cell_index(score))
-        counts.append(np.column_stack([ones, hit.astype(np.int64), high, low]))
-    added = _added(np.concatenate(places), np.concatenate(counts))
-    return GroupSummary(columns, asked, values, *added)
+        each = np.column_stack([ones, hit.astype(np.int64), high, low])
+        return group, cell_index(score), each
+    from kdcal_core.diagnostics.summaries._summary_kernels import add_groups
+
+    total = np.zeros((n_groups, n_cells, 4), np.int64)
+    said, true = (np.ascontiguousarray(one, dtype=np.float64) for one in (score, hit))
+    add_groups(group, said, true, upper_ends(), bucket_starts(), total)
+    groups, cells = np.nonzero(total[:, :, 0])
+    return groups, cells, total[groups, cells]
 
 
 def _added(place: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:

@@ -141,6 +141,28 @@ def test_gaps_and_intervals_are_those_of_the_rows(k, event, level):
             assert ours.minimum_detectable == pytest.approx(theirs.minimum_detectable, rel=1e-5)
 
 
+@pytest.mark.parametrize("n", [15, 60_000])
+def test_many_rows_are_counted_as_few(n):
+    """In one pass over all cells, not row by row; at the ends of cells too."""
+    rng = np.random.default_rng(n)
+    ends = upper_ends()
+    score = np.where(rng.random(n) < 0.3, rng.choice(ends, n), rng.random(n))
+    hit = (rng.random(n) < score).astype(np.int64)
+    rows = ScoredSet(np.column_stack([1.0 - score, score]), hit, ("no", "yes"), "", "x")
+    frame = pd.DataFrame({"ward": rng.choice(["A", "B"], n)})
+    whole = class_groups(frame, rows, 1)
+    cut = [slice(a, a + 7_000) for a in range(0, n, 7_000)]
+    parts = [
+        class_groups(frame[one], ScoredSet(rows.proba[one], hit[one], ("no", "yes"), "", "x"), 1)
+        for one in cut
+    ]
+    total = parts[0]
+    for part in parts[1:]:
+        total = part + total
+    assert total.digest == whole.digest
+    assert whole.count.tobytes() == total.count.tobytes()
+
+
 @pytest.mark.parametrize(("times", "share"), [(1.0, 1e-6), (20.0, 7e-5)])
 @pytest.mark.parametrize("scale", [1e-9, 1e-5, 1e-3, 0.004, 0.02, 0.5])
 def test_what_cells_hide_of_an_interval_is_bounded(scale, times, share):

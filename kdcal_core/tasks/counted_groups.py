@@ -1,0 +1,94 @@
+"""The declared groups of a set of very many rows, counted once beside its summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from kdcal_core.data.column_kinds import is_number
+from kdcal_core.diagnostics import RegionSearch, column_regions, declared_pit_regions
+from kdcal_core.diagnostics.summaries import (
+    ClassSummary,
+    GroupSummary,
+    RegressionSummary,
+    class_groups,
+    pit_groups,
+    summary_pit_group_search,
+)
+from kdcal_core.errors import InputError
+from kdcal_core.review import Which
+from kdcal_core.tasks.decorators import Sets, review_task, the_set
+from kdcal_core.tasks.pit_measures import pit_values
+
+
+def with_class_groups(
+    sets: Sets, which: Which, event: int | None, columns: Sequence[str]
+) -> ClassSummary | None:
+    """The summary of a set with its groups counted; None of few rows, or too many groups."""
+    whole = sets.summary(which)
+    if whole is None:
+        return None
+
+    def count(frame: pd.DataFrame) -> GroupSummary:
+        return class_groups(frame, sets.read(which), event, every_class=True)
+
+    found = _groups(sets, which, columns, count, event)
+    return None if found is None else replace(whole, groups=found)
+
+
+def with_pit_groups(sets: Sets, which: Which, columns: Sequence[str]) -> RegressionSummary | None:
+    """As `with_class_groups`, of the PIT values of a regression."""
+    whole = sets.regression_summary(which)
+    if whole is None:
+        return None
+    found = _groups(sets, which, columns, lambda frame: pit_groups(frame, pit_values(sets, which)))
+    return None if found is None else replace(whole, groups=found)
+
+
+@review_task(
+    "Groups: judging the distributions of every group",
+    reads=the_set,
+    edition="with every column, and many rows counted",
+)
+def set_pit_groups(sets: Sets, *, which: Which, columns: Sequence[str]) -> RegionSearch:
+    """Place and spread of the PIT values in every group of each column, and of all together."""
+    summary = with_pit_groups(sets, which, columns)
+    if summary is not None:
+        return summary_pit_group_search(summary)
+    weight, pit = sets.distributions(which).design, pit_values(sets, which)
+    return declared_pit_regions(pit, sets.frame(which, tuple(columns)), sample_weight=weight)
+
+
+def _groups(
+    sets: Sets,
+    which: Which,
+    columns: Sequence[str],
+    count: Callable[[pd.DataFrame], GroupSummary],
+    event: int | None = None,
+) -> GroupSummary | None:
+    def make() -> GroupSummary | None:
+        frame = sets.reader.frame(which, tuple(columns), coded=True)
+        left = {name for name in frame.columns if is_number(frame[name])}
+        while True:
+            try:
+                return count(frame)
+            except InputError as error:
+                if error.column not in left:
+                    return None  # the rows themselves are divided
+                left.remove(error.column)
+                frame[error.column] = _stretches(frame[error.column])
+
+    found: GroupSummary | None = sets.keep(("groups", which, tuple(columns), event), make)
+    return found
+
+
+def _stretches(column: pd.Series[Any]) -> pd.Series[Any]:
+    """The stretch of each number, as groups of rows have them; none of a missing one."""
+    labels, names = column_regions(column)
+    missing = column.isna().to_numpy()
+    labels[missing] = -1
+    words = pd.Index(names[:-1] if missing.any() else names)
+    return pd.Series(pd.Categorical.from_codes(labels, words), name=column.name)
