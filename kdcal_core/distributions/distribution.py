@@ -384,11 +384,17 @@ def even(foot: FloatArray, top: FloatArray, seed: int) -> FloatArray:
     >>> even(np.full(4, 0.5), np.full(4, 0.6), seed=0).round(3).tolist()
     [0.512, 0.574, 0.55, 0.535]
     """
+    jumps = top > foot
+    values: FloatArray = foot.copy()
+    if not jumps.any():
+        return values
     shuffled = np.random.default_rng(seed).permutation(len(foot))
+    shuffled = shuffled[jumps[shuffled]]
     order = shuffled[np.lexsort((top[shuffled], foot[shuffled]))]
-    place = np.empty(len(foot))
-    place[order] = (0.5 + _GOLDEN * np.arange(len(foot))) % 1.0
-    values: FloatArray = foot + place * (top - foot)
+    # rows without a jump have their places too, but no use for them
+    before = np.searchsorted(np.sort(foot[~jumps]), foot[order], side="right")
+    place = (0.5 + _GOLDEN * (np.arange(len(order)) + before)) % 1.0
+    values[order] += place * (top[order] - foot[order])
     return values
 
 

@@ -22,6 +22,7 @@ from kdcal_core.distributions import (
     Weighted,
     randomised_pit,
 )
+from kdcal_core.distributions.distribution import even
 from kdcal_core.errors import InputError, InputWarning
 
 RNG = np.random.default_rng(5)
@@ -121,6 +122,26 @@ def test_samples_given_are_left_as_they_were():
 
 
 LEVELS = np.array([0.05, 0.25, 0.5, 0.8, 0.95])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([0.0, 0.05, 0.3, 0.95]), st.sampled_from([0.0, 0.0, 0.05])),
+        min_size=1,
+        max_size=60,
+    ),
+    st.integers(0, 3),
+)
+def test_rows_of_a_jump_are_spread_in_the_order_of_all_rows(rows, seed):
+    """Rows without a jump take their places in the order, although they need none."""
+    foot, jump = (np.array(part) for part in zip(*rows, strict=True))
+    top = foot + jump
+    shuffled = np.random.default_rng(seed).permutation(len(foot))
+    order = shuffled[np.lexsort((top[shuffled], foot[shuffled]))]
+    place = np.empty(len(foot))
+    place[order] = (0.5 + (5**0.5 - 1) / 2 * np.arange(len(foot))) % 1.0
+    np.testing.assert_array_equal(even(foot, top, seed), foot + place * (top - foot))
 
 
 def test_quantiles_have_the_moments_and_scores_of_their_function():

@@ -30,6 +30,8 @@ from kdcal_core.statistics import Dependence, RowDesign, dependence_of
 from kdcal_core.text import counted
 
 _TERMS = 400
+_MANY = 100_000  # rows
+_BOTH_SIDES = 2.2  # of n D^2, above which the p value is twice that of one side
 _BLOCK = 2**22  # floats of a block of draws: 32 MB
 
 
@@ -276,13 +278,22 @@ def _kolmogorov_smirnov(ordered: _Ordered) -> UniformityTest:
 
 
 def kolmogorov_smirnov_of(statistic: float, effective: float, n: int) -> UniformityTest:
-    """Kolmogorov and Smirnov's test of a statistic, for so many effective rows."""
+    """Kolmogorov and Smirnov's test of a statistic, for so many effective rows.
+
+    The exact p value takes time in proportion to the rows. Of more than 100,000 rows, one below
+    0.025 is twice that of one side by its limit law with the first correction (Maag and Dicaire
+    1971), which differs from it by less than two parts in 10,000 down to 1e-5.
+    """
     rows = max(round(effective), 1)
+    if rows > _MANY and rows * statistic**2 >= _BOTH_SIDES:
+        p_value = 2.0 * float(np.exp(-((6.0 * rows * statistic + 1.0) ** 2) / (18.0 * rows)))
+    else:
+        p_value = float(np.clip(kstwo.sf(statistic, rows), 0.0, 1.0))
     return UniformityTest(
         name="kolmogorov_smirnov",
         title="Kolmogorov-Smirnov",
         statistic=statistic,
-        p_value=float(np.clip(kstwo.sf(statistic, rows), 0.0, 1.0)),
+        p_value=p_value,
         n=n,
     )
 

@@ -11,6 +11,7 @@ from kdcal_core.diagnostics.regression.uniformity import (
     anderson_darling_tail,
     cramer_von_mises_tail,
     frosini_law,
+    kolmogorov_smirnov_of,
 )
 from kdcal_core.errors import InputError
 
@@ -33,6 +34,18 @@ def test_statistics_by_their_definitions(u):
     assert found["anderson_darling"].statistic == pytest.approx(anderson)
     frosini = np.abs(x - (i - 0.5) / n).sum() / n**0.5
     assert found["frosini"].statistic == pytest.approx(frosini)
+
+
+@pytest.mark.parametrize("square", [0.5, 1.5, 2.1999, 2.2001, 3.0, 6.0])
+@pytest.mark.parametrize("n", [100_000, 100_001, 300_000])
+def test_a_p_value_of_many_rows_is_nearly_the_exact_one(n, square):
+    """To the last bit up to 100,000 rows, and where it is not small."""
+    statistic = (square / n) ** 0.5
+    found = kolmogorov_smirnov_of(statistic, float(n), n).p_value
+    exact = float(stats.kstwo.sf(statistic, n))
+    assert found == pytest.approx(exact, rel=2e-4)
+    if n == 100_000 or square < 2.2:
+        assert found == exact
 
 
 @settings(max_examples=25, deadline=None)
