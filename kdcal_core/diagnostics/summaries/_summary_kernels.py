@@ -70,16 +70,24 @@ def _cell(score: float, ends: Array, starts: Array, buckets: float) -> Any:
 
 @njit(nogil=True, cache=True)
 def add_groups(
-    group: Array, score: Array, hit: Array, ends: Array, starts: Array, counts: Array
+    group: Array, proba: Array, y: Array, label: int, ends: Array, starts: Array, counts: Array
 ) -> None:
-    """Add rows (n,) to the counts (g, C, 4) of their groups, as of `ClassSummary.cells`."""
+    """Add rows (n,) to the counts (g, C, 4) of their groups, as of `ClassSummary.cells`.
+
+    They are those of the probability of the class ``label``, or for -1 of the largest one.
+    """
     buckets = float(len(starts) - 1)
     for i in range(len(group)):
-        said = min(score[i], 1.0)
+        best = max(label, 0)
+        if label < 0:
+            for j in range(1, proba.shape[1]):
+                if proba[i, j] > proba[i, best]:
+                    best = j
+        said = min(proba[i, best], 1.0)
         at = counts[group[i], _cell(said, ends, starts, buckets)]
         fixed = np.int64(said * 9007199254740992.0)  # 2^53, exact from 0.5
         at[0] += 1
-        at[1] += np.int64(hit[i])
+        at[1] += 1 if y[i] == best else 0
         at[2] += fixed >> 26
         at[3] += fixed & _LOW
 

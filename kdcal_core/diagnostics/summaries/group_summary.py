@@ -10,8 +10,10 @@ need another pass over all files, and cuts from the first files would depend on 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,6 @@ from kdcal_core.diagnostics.summaries.score_grid import (
     cell_index,
     upper_ends,
 )
-from kdcal_core.diagnostics.targets import targets
 from kdcal_core.errors import InputError
 
 MOST_VALUES = 200
@@ -34,9 +35,8 @@ MOST_VALUES = 200
 MOST_GROUPS = 500
 """Combinations of the columns' values that are counted."""
 
-Scores = tuple[FloatArray, FloatArray]
-"""Of a target: the score of each row, (n,), and 1 where it is true."""
-
+_THREADS = 2
+_SMALL_KEYS = 2**20
 _BITS, _LOW = 53, 26  # of a sum of scores, as in `ClassSummary.cells`
 
 
@@ -261,18 +261,12 @@ def class_groups(
     (('False', 'True'), [1, 1], [1, 0])
     """
     asked = asked_targets(len(scored.classes), event, every_class=every_class)
-
-    def of(one: int | None) -> Scores:
-        kind = "confidence" if one is None else "class"
-        (found,) = targets(scored.proba, scored.y, None, kind, one)  # type: ignore[arg-type]
-        return found.score, found.hit
-
-    return _summary(frame, asked, map(of, asked))
+    return _summary(frame, asked, scored.proba, scored.y)
 
 
 def pit_groups(frame: pd.DataFrame, pit: FloatArray) -> GroupSummary:
     """As `class_groups`, of PIT values (n,) in [0, 1]."""
-    return _summary(frame, (None,), [(pit, np.zeros(len(pit)))])
+    return _summary(frame, (None,), pit[:, np.newaxis], np.full(len(pit), -1))
 
 
 def sum_of_groups(one: GroupSummary | None, other: GroupSummary | None) -> GroupSummary | None:
@@ -295,48 +289,60 @@ def sum_of_groups(one: GroupSummary | None, other: GroupSummary | None) -> Group
 def _summary(
     frame: pd.DataFrame,
     asked: tuple[int | None, ...],
-    scored: Iterable[Scores],
+    proba: FloatArray,
+    y: IntArray,
 ) -> GroupSummary:
     found = [_values_of(frame[name], str(name)) for name in frame.columns]
     columns = tuple(column for column, _ in found)
     key = np.zeros(len(frame), np.int64)
     for column, at in found:
-        key = pd.factorize(key * (len(column) + 1) + at)[0].astype(np.int64)
+        key = _renumbered(key * (len(column) + 1) + at + 1)
     some = np.zeros(int(key.max(initial=-1)) + 1, np.int64)
     some[key] = np.arange(len(key))  # a row of each combination
     values, number = _different(np.column_stack([at[some] for _, at in found]), columns)
     combination = number[key]
+    each = partial(_counted, combination, len(values), proba, y)
     places, counts = [], []
-    for target, (score, hit) in enumerate(scored):
-        group, cell, count = _counted(combination, len(values), score, hit)
-        places.append((group * len(asked) + target) * len(upper_ends()) + cell)
-        counts.append(count)
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for target, (group, cell, count) in enumerate(pool.map(each, asked)):
+            places.append((group * len(asked) + target) * len(upper_ends()) + cell)
+            counts.append(count)
     added = _added(np.concatenate(places), np.concatenate(counts))
     return GroupSummary(columns, asked, values, *added)
+
+
+def _renumbered(key: IntArray) -> IntArray:
+    """The same different numbers of at least 0, from 0 without gaps."""
+    if key.max(initial=0) >= _SMALL_KEYS:
+        return pd.factorize(key)[0].astype(np.int64)
+    used = np.bincount(key) > 0
+    return np.asarray((np.cumsum(used) - 1)[key])
 
 
 def load_group_kernel() -> None:
     """Compile the count of rows by group, or load it."""
     n = len(upper_ends())
-    _counted(np.zeros(n, np.int64), 1, np.zeros(n), np.zeros(n))
+    _counted(np.zeros(n, np.int64), 1, np.zeros((n, 1)), np.zeros(n, np.int64), None)
 
 
 def _counted(
-    group: IntArray, n_groups: int, score: FloatArray, hit: FloatArray
+    group: IntArray, n_groups: int, proba: FloatArray, y: IntArray, target: int | None
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Groups, cells and counts (m, 4) of rows; of few rows each for itself."""
     n_cells = len(upper_ends())
     if len(group) < n_groups * n_cells:
+        said = proba.argmax(axis=1) if target is None else np.full(len(y), target)
+        score = np.minimum(proba[np.arange(len(y)), said], 1.0)
         fixed = (score * 2.0**_BITS).astype(np.int64)
         ones = np.ones(len(score), np.int64)
         high, low = fixed >> _LOW, fixed & ((1 << _LOW) - 1)
-        each = np.column_stack([ones, hit.astype(np.int64), high, low])
-        return group, cell_index(score), each
+        return group, cell_index(score), np.column_stack([ones, y == said, high, low])
     from kdcal_core.diagnostics.summaries._summary_kernels import add_groups
 
     total = np.zeros((n_groups, n_cells, 4), np.int64)
-    said, true = (np.ascontiguousarray(one, dtype=np.float64) for one in (score, hit))
-    add_groups(group, said, true, upper_ends(), bucket_starts(), total)
+    rows = np.ascontiguousarray(proba, dtype=np.float64), y.astype(np.int64, copy=False)
+    label = -1 if target is None else target
+    add_groups(group, *rows, label, upper_ends(), bucket_starts(), total)
     groups, cells = np.nonzero(total[:, :, 0])
     return groups, cells, total[groups, cells]
 
@@ -350,6 +356,17 @@ def _added(place: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:
     return every, np.ascontiguousarray(total.T)
 
 
+def _codes_of(column: pd.Series[Any]) -> tuple[IntArray, Any]:
+    """Which of the different values each row has, -1 for none, and these values."""
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        code, found = pd.factorize(column)
+        return code.astype(np.int64), found
+    code = column.cat.codes.to_numpy().astype(np.int64)
+    every = column.cat.categories
+    used = np.bincount(code + 1, minlength=len(every) + 1)[1:] > 0
+    return np.concatenate([np.cumsum(used) - 1, [-1]])[code], every[used]
+
+
 def _values_of(values: Any, name: str) -> tuple[GroupColumn, IntArray]:
     """The different values of a column, and the place of each row's, -1 without one."""
     column = pd.Series(values)
@@ -359,7 +376,7 @@ def _values_of(values: Any, name: str) -> tuple[GroupColumn, IntArray]:
             fix="Write a column of text, such as the month of each date, and declare that one.",
             column=name,
         )
-    code, found = pd.factorize(column)
+    code, found = _codes_of(column)
     _check_values(len(found), name)
     numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
     if numeric:

@@ -141,6 +141,13 @@ def test_gaps_and_intervals_are_those_of_the_rows(k, event, level):
             assert ours.minimum_detectable == pytest.approx(theirs.minimum_detectable, rel=1e-5)
 
 
+def test_categories_count_as_their_words_and_unused_ones_not_at_all():
+    words = pd.DataFrame({"ward": ["B", None, "A", "B"]})
+    coded = words.astype(pd.CategoricalDtype(["A", "none", "B"]))
+    pit = np.array([0.1, 0.2, 0.3, 0.4])
+    assert pit_groups(coded, pit).digest == pit_groups(words, pit).digest
+
+
 @pytest.mark.parametrize("n", [15, 60_000])
 def test_many_rows_are_counted_as_few(n):
     """In one pass over all cells, not row by row; at the ends of cells too."""
