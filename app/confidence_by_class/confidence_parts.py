@@ -250,6 +250,7 @@ def _bin_by_bin(anchor: HistogramAnchor) -> None:
         zip(filled["confidence"], filled["interval_low"], filled["interval_high"], strict=True),
         filled["count"].to_numpy(),
         key="confidence_bins_table",
+        room=(180, 460),  # below what is said about the curve
         alt="The bins of the histogram with the share that is seen, its interval, and rows",
     )
 

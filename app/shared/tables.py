@@ -21,6 +21,7 @@ _NUMBER = re.compile(
 )
 # long names and how intervals were made: in two lines all stands on a screen of 1,366 pixels
 _NAME_PIXELS, _MADE_PIXELS = 340, 190
+_ROW_PIXELS = 35
 
 
 def show_table(
@@ -52,6 +53,7 @@ def show_bins(
     *,
     key: str,
     alt: str,
+    room: tuple[int, int] = (250, 560),
 ) -> None:
     """The bins of a square picture as numbers, as high as the place that is left beside it.
 
@@ -63,7 +65,10 @@ def show_bins(
         What is seen in each bin, with its interval.
     counts : array
         Rows of each bin.
+    room : tuple of two int
+        Pixels of that place, and in a wide window.
     """
+    most = room[in_browser.is_wide()]
     show_table(
         pd.DataFrame(
             {
@@ -75,7 +80,7 @@ def show_bins(
                 "Rows": counts,
             }
         ),
-        height=560 if in_browser.is_wide() else 250,
+        height=most if (len(counts) + 1) * _ROW_PIXELS > most else "content",
         key=key,
         column_config={
             **{one: st.column_config.TextColumn(alignment="right", width=90) for one in named},
