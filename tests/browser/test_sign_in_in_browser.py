@@ -122,6 +122,65 @@ def _cannot_approve(app: App) -> None:
     assert _badge(app, "Submitted").is_visible()
 
 
+def _record_another(app: App, review: str) -> str:
+    """Record a further audit of a review; its place in the address."""
+    app.open(f"overview?review={review}")
+    app.wait_for_overview()
+    return _record_an_audit(app)
+
+
+def _work_on(app: App, audit: str) -> None:
+    app.open(f"audits?audit={audit}")
+    _button(app, "Work on it").click()
+    app.idle()
+
+
+def _approve(app: App) -> None:
+    _button(app, "Approve").click()
+    app.page.get_by_label("Reason").fill("Right, whatever its verdict is.")
+    _button(app, "Approve it").click()
+    _badge(app, "Approved").wait_for(timeout=60_000)
+    app.idle()
+
+
+def _open_a_finding(app: App) -> None:
+    app.section("Findings")
+    _button(app, "Open a finding").click()
+    app.page.get_by_label("What must be dealt with").fill("Recalibrate it")
+    app.page.get_by_role("radio", name="High").click()
+    _button(app, "Open it").click()
+    app.page.locator("h3").get_by_text("Recalibrate it").wait_for(timeout=60_000)
+    app.idle()
+
+
+def _accept_the_finding(app: App) -> None:
+    """A risk is accepted for a reason, and not without one."""
+    app.section("Findings")
+    _button(app, "Change Recalibrate it").click()
+    app.page.get_by_role("radio", name="Risk accepted").click()
+    app.idle()
+    _button(app, "Save").click()
+    app.wait_for_text("A finding is accepted for a reason")
+    reason = app.page.get_by_label("What was done, or who decided")
+    reason.fill("The committee decided.")
+    reason.press("Tab")
+    app.idle()
+    _button(app, "Save").click()
+    app.wait_for_text("The committee decided.")
+    app.section("Comments")  # which closes what was opened
+
+
+def _download(app: App, button: str, folder: Path) -> Path:
+    made = app.page.get_by_role("button", name=button)
+    made.wait_for(timeout=180_000)
+    app.idle()
+    with app.page.expect_download() as download:
+        made.click()
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
+    return path
+
+
 def _asked_for_offline(chromium, report: Path) -> list[str]:
     """What a report asks for, beside itself, where there is no network."""
     context = chromium.new_context(offline=True)
@@ -154,6 +213,7 @@ def test_each_sees_what_is_theirs(
     ann.visit("Overview")
     ann.wait_for_overview()
     audit = _record_an_audit(ann)
+    _open_a_finding(ann)
     _submit(ann)
     _cannot_approve(ann)
 
@@ -168,29 +228,37 @@ def test_each_sees_what_is_theirs(
     assert ann.faults() == []
     ann.assert_healthy()
 
-    ben.open(f"audits?audit={audit}")
-    _button(ben, "Work on it").click()
-    ben.idle()
-    _button(ben, "Approve").click()
-    ben.page.get_by_label("Reason").fill("Right, whatever its verdict is.")
-    _button(ben, "Approve it").click()
-    _badge(ben, "Approved").wait_for(timeout=60_000)
-    ben.idle()
+    _work_on(ben, audit)
+    _accept_the_finding(ben)
+    _approve(ben)
     ben.section("History")
     _button(ben, "Download").click()
-    with ben.page.expect_download() as download:
-        ben.page.get_by_role("button", name="Report (HTML)").click()
-    report = tmp_path / "report.html"
-    download.value.save_as(report)
+    report = _download(ben, "Report (HTML)", tmp_path)
     assert _asked_for_offline(chromium, report) == []
+    _button(ben, "Make a PDF of the report").click()
+    assert _download(ben, "Report (PDF)", tmp_path).read_bytes().startswith(b"%PDF-")
+    receipt = _download(ben, "Receipt (JSON)", tmp_path)
+    ben.page.keyboard.press("Escape")
 
-    ann.open(f"overview?review={review}")
-    ann.wait_for_overview()
-    second = _record_an_audit(ann)
-    assert second != audit
-    ben.open(f"audits?audit={second}")
-    _button(ben, "Work on it").click()
+    later = _record_another(ann, review)
+    _submit(ann)
+    _work_on(ben, later)
+    _approve(ben)
+    _work_on(ben, audit)
+    _button(ben, "Supersede").click()
+    _button(ben, "Supersede it").click()
+    _badge(ben, "Superseded").wait_for(timeout=60_000)
     ben.idle()
+    ben.section("Verify")
+    ben.page.locator("input[type=file]").set_input_files(receipt)
+    ben.idle()
+    _button(ben, "Verify this record").click()
+    ben.wait_for_text("The record holds. ")
+    ben.wait_for_text("and 1 receipt were checked")
+
+    second = _record_another(ann, review)
+    assert second != audit
+    _work_on(ben, second)
     _submit(ben)
     _cannot_approve(ben)
     ben.open("versions")
