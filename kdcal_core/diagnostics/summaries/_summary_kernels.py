@@ -53,7 +53,7 @@ def rows_within(first: int, n: int, limit: Any, found: Array) -> int:
     return count
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(nogil=True, cache=True)
 def _cell(score: float, ends: Array, starts: Array, buckets: float) -> Any:
     """The cell of a score in [0, 1]; ``buckets`` is one less than there are ``starts``."""
     bucket = np.int64(score * buckets)
@@ -170,7 +170,15 @@ def add_rows(
             hit = 1 if label == j else 0
             square += (p[j] - hit) * (p[j] - hit)
             score = min(p[j], 1.0)
-            low = _cell(score, ends, starts, buckets)
+            bucket = np.int64(score * buckets)  # as `_cell`, with which a row takes a fifth longer
+            low = starts[bucket]
+            high = starts[bucket + 1] if bucket + 1 < len(starts) else low
+            while low < high:
+                middle = (low + high) >> 1
+                if ends[middle] < score:
+                    low = middle + 1
+                else:
+                    high = middle
             fixed = np.int64(score * 9007199254740992.0)  # 2^53, exact from 0.5
             cells[1, j, low, 0] += 1
             cells[1, j, low, 1] += hit

@@ -13,7 +13,7 @@ from kdcal_core.errors import InputError
 DRAWN = 20_000
 """Rows that a summary keeps, at most: as many as a calibrator chooses its shrinkage by."""
 
-_CHUNK = 2**18  # rows looked at together
+_CHUNK = 2**16  # rows looked at together
 _ALL = np.uint64(2**64 - 1)
 
 
