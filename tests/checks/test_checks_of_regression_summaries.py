@@ -17,7 +17,7 @@ from kdcal_core.checks import (
     measure_checks,
 )
 from kdcal_core.diagnostics.summaries import summarise_regression
-from kdcal_core.diagnostics.summaries.regression_summary import _random
+from kdcal_core.diagnostics.summaries.drawn_rows import row_numbers
 from kdcal_core.distributions import Empirical, Normal, Quantiles, RegressionSet
 from kdcal_core.review import Limit
 
@@ -41,7 +41,7 @@ def predicted(kind, spread, shift=0.0):
 
 def placed(distribution, y):
     """PIT values that lie where those of a summary do within jumps."""
-    parts = (_random(0, N) >> np.uint64(11)) * 2.0**-53
+    parts = (row_numbers(np.arange(N)) >> np.uint64(11)) * 2.0**-53
     return np.clip(distribution.pit(y, parts), 0.0, 1.0)
 
 
