@@ -53,7 +53,8 @@ WATCH = """() => {
   document.addEventListener('click', () => {
     window.felt = {begun: performance.now(), ended: 0};
   }, true);
-  const seen = (change) => !(change.target.closest || (() => null)).call(change.target, 'canvas');
+  // not the copy of a table for screen readers, whose text nodes have no `closest`
+  const seen = ({target}) => !(target.closest ? target : target.parentElement)?.closest('canvas');
   new MutationObserver((changes) => {
     if (changes.some(seen)) window.felt.ended = performance.now();
   }).observe(document.body, {childList: true, characterData: true, subtree: true});
