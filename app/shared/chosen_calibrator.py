@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.shared import job_results, session, waiting
+from app.shared import job_results
 from kdcal_core.calibration import CALIBRATORS
-from kdcal_core.errors import InputError
 from kdcal_core.regression import RECALIBRATORS
 from kdcal_core.review import Review
 from kdcal_core.tasks import ExportRun, ExportSettings, export_calibrator, usable_calibrators
@@ -29,7 +28,7 @@ def last_exported(review: Review) -> ExportRun | None:
     """
     key = st.session_state.get(_EXPORTED, {}).get(review.id)
     run = None if key is None else _stored(key)
-    if run is None or _key_today(review, run.record.settings) != key:
+    if run is None or job_results.key_today(export_calibrator, review, run.record.settings) != key:
         return None
     return run
 
@@ -41,24 +40,12 @@ def export_of(review: Review, key: str) -> ExportRun | None:
         return last
     if review.task == "regression":
         return None
-    today = _key_today(review, ExportSettings(key, event=review.event))
+    today = job_results.key_today(
+        export_calibrator, review, ExportSettings(key, event=review.event)
+    )
     return None if today is None else _stored(today)
 
 
-def _key_today(review: Review, settings: ExportSettings) -> str | None:
-    """The key of the export of this review as it is now; None if it cannot be exported."""
-    try:
-        return export_calibrator.request(session.workspace(), review, settings).key
-    except InputError:
-        return None
-
-
 def _stored(key: str) -> ExportRun | None:
-    job = waiting.find(key)
-    if job is None or job.state != "done" or job.folder is None:
-        return None
-    try:
-        run = job_results.task_result(job.key, task=export_calibrator, folder=job.folder)
-    except InputError:  # Choose and export reports it
-        return None
-    return run if run.calibrator_file.is_file() else None
+    run = job_results.stored_result(key, export_calibrator)
+    return run if run is not None and run.calibrator_file.is_file() else None

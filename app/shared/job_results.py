@@ -198,6 +198,28 @@ def result_of(job: JobSnapshot, task: Task[T]) -> T | None:
     return answer_of(job, lambda key, folder: task_result(key, task=task, folder=folder))
 
 
+def key_today(task: ReviewTask[Any], review: Review, settings: Any) -> str | None:
+    """The key of a task's job for this review as it is now; None if it cannot run."""
+    try:
+        return task.request(session.workspace(), review, settings).key
+    except InputError:
+        return None
+
+
+def stored_result(key: str, task: Task[T]) -> T | None:
+    """The result of the job with this key; None if there is none, or it cannot be read.
+
+    The page of the task reports a damaged one.
+    """
+    job = waiting.find(key)
+    if job is None or job.state != "done" or job.folder is None:
+        return None
+    try:
+        return task_result(job.key, task=task, folder=job.folder)
+    except InputError:
+        return None
+
+
 @by_digest
 def task_result(key: str, *, task: Task[T], folder: Path) -> T:
     """The result of the job with this key."""
