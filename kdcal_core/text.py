@@ -30,7 +30,7 @@ _FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and signs that
 # such as an @ without the full stop of an address after it, parentheses without brackets, or a <
 # before a number, which begins no HTML.
 _PLAIN_WORDS = re.compile(
-    r"[^\W\d_](?:[^\W_]|[ ,'%]|(?<=[^\W_])_+(?=[^\W_])|(?<=\w)[-./](?=\w)"
+    r"[^\W\d_](?:[^\W_]|[ ,'%…]|(?<=[^\W_])_+(?=[^\W_])|(?<=\w)[-./](?=\w)"
     r"|(?<= )[<>]=?(?=\d)|:(?= )|(?<=\w)@(?=[^\W_]+(?: |$))"
     r"|(?<= )\((?=\w)|(?<=\w)\)(?=[ ,]|$))*"
 )

@@ -15,7 +15,7 @@ above, files = st.container(), st.container()
 
 with above:
     st.title(navigation.places()["load"].title, anchor=False)
-    page_top.header(review)
+    page_top.header(review, in_full=True)
     ended = waiting.show(review.id) if review is not None else None
     if ended is not None:
         load_parts.report(ended)

@@ -11,7 +11,7 @@ from kdcal_core.review import Review
 from kdcal_core.tasks import equal_sets
 from kdcal_core.text import escape_markdown
 
-LONGEST_NOTE = 600
+_LONGEST = 600
 
 
 def copies(review: Review) -> tuple[str, ...]:
@@ -54,7 +54,7 @@ def equal_notes(review: Review, *, foreign: str | None = None) -> None:
 
 def show_note(note: Note) -> None:
     """A note: a warning if two sets share rows, otherwise small print."""
-    shown = escape_markdown(note.sentence, LONGEST_NOTE)
+    shown = escape_markdown(note.sentence, _LONGEST)
     if note.about == "copies":
         st.warning(shown, icon=":material/content_copy:")
     else:

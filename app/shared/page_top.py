@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.shared import navigation, session, tour
 from app.shared.emphasis import emphasis
@@ -16,7 +19,11 @@ from kdcal_core.review import (
     open_doubts,
     samples,
 )
-from kdcal_core.text import counted, escape_markdown, in_sentence
+from kdcal_core.text import counted, escape_label, escape_markdown, in_sentence
+
+_DOUBT, _COPIES = ":material/help:", ":material/content_copy:"
+_BEGINNING = 60  # letters that stand beside what is reviewed on a laptop
+_LONGEST = 700
 
 
 def scored_review(page_name: str) -> Review | None:
@@ -40,8 +47,6 @@ def scored_review(page_name: str) -> Review | None:
             note_results(review)
             header(review)
             _dependence(page_name, review)
-            if open_doubts(review):
-                _settle_link()
             tour.show(page_name)
             return review
     else:
@@ -75,10 +80,40 @@ def _other_task(page_name: str, review: Review) -> None:
                     navigation.page_link(name, other.title)
 
 
-def header(review: Review | None) -> None:
-    """The slim line above every page: what is reviewed, and open doubts about it."""
+def header(review: Review | None, *, in_full: bool = False) -> None:
+    """The slim line above every page: what is reviewed, and open doubts about it.
+
+    Parameters
+    ----------
+    review : Review or None
+        Nothing is shown of None, and of a review without tables.
+    in_full : bool, default=False
+        Whether doubts stand whole below the line, as where they are settled, or their beginning
+        opens them. The page's answer then stays where it is.
+    """
     if review is None or not review.tables:
         return
+    from app.shared.equal_notes import copies  # slow to import, not for the first page
+
+    if in_full:
+        st.caption(_reviewed(review))
+        _whole(open_doubts(review), _DOUBT)
+        _whole(copies(review), _COPIES)
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(_reviewed(review), width="content")
+        _doubts_to_open(open_doubts(review), "Open doubt")
+        if shared := copies(review):
+            _to_open("Equal rows", shared, _COPIES)
+
+
+def doubts_alone(review: Review | None) -> None:
+    """The open doubts above a page that is not about the review."""
+    if review is not None:
+        _doubts_to_open(open_doubts(review), f"Open doubt about {escape_label(review.title, 40)}")
+
+
+def _reviewed(review: Review) -> str:
     answers = review.roles and (review.roles.outputs or review.roles.parameters)
     alone = "Predictions only" if answers else "No model yet"
     kind = review.model.kind if review.model is not None else alone
@@ -93,33 +128,27 @@ def header(review: Review | None) -> None:
     if review.task == "regression":
         family = review.roles.family if review.roles else None
         parts.append(f"regression ({FAMILIES[family].title.lower()})" if family else "regression")
-    st.caption(" · ".join([*parts, rows]))
-    for doubt in open_doubts(review):
-        _doubt(escape_markdown(doubt, 700))
-    from app.shared.equal_notes import (
-        LONGEST_NOTE,
-        copies,
-    )  # slow to import, not for the first page
-
-    for sentence in copies(review):
-        st.warning(escape_markdown(sentence, LONGEST_NOTE), icon=":material/content_copy:")
+    return " · ".join([*parts, rows])
 
 
-def doubts_alone(review: Review | None) -> None:
-    """The open doubts above a page that is not about the review, with its title before each."""
-    if review is None or not (found := open_doubts(review)):
-        return
-    for doubt in found:
-        _doubt(f"Open review **{escape_markdown(review.title)}**. {escape_markdown(doubt, 700)}")
-    _settle_link()
+def _doubts_to_open(doubts: tuple[str, ...], what: str) -> None:
+    if doubts:
+        with _to_open(what, doubts, _DOUBT):
+            navigation.page_link("load", "Settle it on the Load page")
 
 
-def _doubt(words: str) -> None:
-    st.warning(words, icon=":material/help:")
+def _to_open(what: str, sentences: tuple[str, ...], icon: str) -> DeltaGenerator:
+    """The beginning of the first sentence, which opens all of them."""
+    more = f" (1 of {len(sentences)})" if len(sentences) > 1 else ""
+    opened = st.popover(f"{what}{more}: {escape_label(sentences[0], _BEGINNING)}", icon=icon)
+    with opened:
+        _whole(sentences, icon)
+    return opened
 
 
-def _settle_link() -> None:
-    navigation.page_link("load", "Settle it on the Load page")
+def _whole(sentences: Iterable[str], icon: str) -> None:
+    for sentence in sentences:
+        st.warning(escape_markdown(sentence, _LONGEST), icon=icon)
 
 
 def empty_state(page_name: str, *, unfinished: bool = False) -> None:

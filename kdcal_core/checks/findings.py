@@ -176,7 +176,7 @@ def next_step(
 
     A fault of one group or region that the others do not share comes before other fails, because
     a repair of all rows alike does not correct it. A fault that no calibrator repairs is always
-    named.
+    named, and one of the data comes before all: it may be the cause of the others.
 
     Parameters
     ----------
@@ -195,6 +195,10 @@ def next_step(
     'Nothing. Keep the model as it is, and check again on new rows.'
     """
     failed, unsure = checked.of("fail"), checked.of("not enough evidence")
+    for one in failed:
+        if one.check.lasting and one.check.family == "data":
+            fault = one.check.fault.removeprefix("it ")
+            return f"Begin with the data: the model {fault}. {one.check.remedy}"
     groups = _groups_text(checked, undeclared)
     local = next(((one, part) for one in failed if (part := one.apart(checked.n))), None)
     step = ""
@@ -221,8 +225,7 @@ def next_step(
 
 def _lasting_text(failed: Sequence[CheckResult], step: str) -> str:
     """The fault that no calibrator repairs, and what does; empty if the step says it already."""
-    # of the data before those of the model: it may be the cause
-    lasting = next((one for one in reversed(failed) if one.check.lasting), None)
+    lasting = next((one for one in failed if one.check.lasting), None)
     if lasting is None or step == lasting.remedy:
         return ""
     return f"The model has another fault: {lasting.fault}. {lasting.remedy}"

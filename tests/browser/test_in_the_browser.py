@@ -157,6 +157,24 @@ def test_a_target_in_doubt_is_chosen_by_one_click(app, tmp_path):
     app.assert_healthy()
 
 
+def test_an_open_doubt_opens_beside_what_is_reviewed_and_moves_no_picture(app, home: Path) -> None:
+    app.page.set_viewport_size(SCREEN)
+    frame = too_sure(2000, 53)
+    answers = [name for name in frame.columns if name not in ("feature", "target")]
+    swapped = frame.rename(columns=dict(zip(answers, reversed(answers), strict=True)))
+    app.open(f"overview?review={review_of(Workspace(home), calibration=swapped)}")
+    app.page.locator("[data-testid='stSidebar']").get_by_text("everything: done").wait_for()
+    app.idle()
+    app.page.locator(".js-plotly-plot .main-svg").first.wait_for()
+    assert app.end_of_picture() <= SCREEN["height"]
+    app.page.get_by_role("button", name="Open doubt").click()
+    app.page.get_by_text("Most likely the classes are swapped").wait_for()
+    app.assert_healthy()
+    app.page.get_by_role("link", name="Settle it on the Load page").click()
+    app.page.get_by_role("button", name="Swap the classes").wait_for()
+    app.assert_healthy()
+
+
 def test_a_window_outlives_a_run_and_stands_whole_in_the_screen(app, home: Path) -> None:
     app.page.set_viewport_size(SCREEN)
     rows = {"calibration": too_sure(400, 51), "evaluation": too_sure(400, 52)}
