@@ -376,10 +376,10 @@ _POINT_WORDS = frozenset(
 )
 _SIDES: Mapping[str, frozenset[str]] = {
     "lower": frozenset(
-        ("lower", "lo", "low", "lwr", "lb", "untere", "unteres", "inférieure", "inferior")
+        ("lower", "lo", "low", "lwr", "lb", "min", "untere", "unteres", "inférieure", "inferior")
     ),
     "upper": frozenset(
-        ("upper", "hi", "high", "upr", "ub", "obere", "oberes", "supérieure", "superior")
+        ("upper", "hi", "high", "upr", "ub", "max", "obere", "oberes", "supérieure", "superior")
     ),
 }
 # what else the name of an interval's end may hold; a feature may be called "low_income"

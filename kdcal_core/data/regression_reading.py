@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -122,6 +122,40 @@ class RegressionReader(ColumnReader):
         low, y, high = sampled(self.frame, [lower, roles.target, upper]).T
         inside = float(np.mean((low <= y) & (y <= high)))
         return f" It holds {inside:.1%} of the outcomes."
+
+
+def two_numbers(frame: pd.DataFrame, roles: Roles, said: Mapping[str, str]) -> Reading | None:
+    """An outcome and its prediction, where no name says which is which and nothing else is there.
+
+    None unless exactly two columns hold measured numbers.
+    """
+    columns = measured_columns(frame, set())
+    if len(columns) != 2:
+        return None
+    options = {
+        ",".join(pair): replace(
+            roles,
+            task="regression",
+            family="point",
+            target=pair[0],
+            parameters=(("mean", pair[1]),),
+            features=tuple(one for one in roles.features if one not in pair),
+        )
+        for pair in (columns, columns[::-1])
+    }
+    if (read := options.get(said.get("order", ""))) is not None:
+        return Reading(read)
+    doubt = Doubt(
+        "order",
+        f"The columns {columns[0][:60]!r} and {columns[1][:60]!r} hold measured numbers, and no "
+        "name says which is the outcome and which its prediction.",
+        tuple(
+            Choice(answer, f"{read.target[:40]} is the outcome")
+            for answer, read in options.items()
+            if read.target
+        ),
+    )
+    return Reading(roles, (doubt,))
 
 
 def _level(answer: str) -> float | None:

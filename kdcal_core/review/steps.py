@@ -178,7 +178,10 @@ def settle(workspace: Workspace, review_id: str, about: str, answer: str) -> Rev
             fix="Load the page again, and choose one of the answers that it shows.",
         )
     answers = {**before.answers, about: answer}
-    reading = read_again(before, workspace.folder(review_id), before.task, answers)
+    # before a column is known to be the target, the answer may also say which task it is
+    known = before.chosen_task or (before.roles and before.roles.target)
+    task = before.task if known else None
+    reading = read_again(before, workspace.folder(review_id), task, answers)
 
     def change(now: Review) -> Review:
         check_unchanged(before, now)

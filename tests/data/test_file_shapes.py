@@ -154,6 +154,36 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
         csv(frame(y=EVENT, prob_good=1 - P, prob_bad=P)),
         {"asks": ["order"], "choices": ["0,1", "1,0"], "says": "after other classes than the"},
     ),
+    "a lone share of no known name": (
+        csv(frame(y=EVENT, s1=P, region=REGION)),
+        {
+            "asks": ["outputs"],
+            "choices": ["1,s1", "0,s1", "model"],
+            "says": "'s1' holds numbers from 0 to 1, and no name says that it is a probability",
+            "features": ("s1", "region"),
+        },
+    ),
+    "a share with a class's number as its name, beside another share": (
+        csv(frame(**{"0": P.round(3), "utilisation": (AGE / 200).clip(0, 1)}, y=EVENT)),
+        {
+            "asks": ["outputs"],
+            "choices": ["1,0", "0,0", "1,utilisation", "0,utilisation", "model"],
+            "says": "no name says that one of them is a probability",
+        },
+    ),
+    "two measured numbers of no known names": (
+        csv(frame(id=range(N), house=SOLD, valuation=FORECAST)),
+        {
+            "target": None,
+            "asks": ["order"],
+            "choices": ["house,valuation", "valuation,house"],
+            "says": "no name says which is the outcome",
+        },
+    ),
+    "least and greatest beside a forecast": (
+        csv(frame(price=SOLD, forecast=FORECAST, min=LOWER, max=UPPER)),
+        {"task": "regression", "target": "price", "parameters": {}, "asks": ["level"]},
+    ),
     "a share among features": (
         csv(frame(y=EVENT, utilisation=P, age=AGE)),
         {"outputs": {}, "features": ("utilisation", "age")},
@@ -600,6 +630,18 @@ def test_every_answer_settles_its_question(shape: str, about: str) -> None:
         assert about not in [one.about for one in settled.doubts]
         if about == "target":
             assert settled.roles.target == choice.answer
+
+
+def test_a_share_and_two_numbers_of_no_known_name_are_read_as_answered() -> None:
+    content = SHAPES["a lone share of no known name"][0]
+    _, found = reading_of(content, answers={"outputs": "1,s1"})
+    assert (found.roles.outputs, found.roles.class_by) == ((("1", "s1"),), "name")
+    assert found.roles.features == ("region",)
+    assert reading_of(content, answers={"outputs": "model"})[1].roles.outputs == ()
+    content = SHAPES["two measured numbers of no known names"][0]
+    _, found = reading_of(content, answers={"order": "valuation,house"})
+    assert (found.roles.task, found.roles.family) == ("regression", "point")
+    assert (found.roles.target, found.roles.parameters) == ("valuation", (("mean", "house"),))
 
 
 def test_a_target_is_chosen_with_the_rate_and_the_mean_prediction_in_view() -> None:

@@ -25,6 +25,7 @@ from kdcal_core.review import (
     read_review,
     score,
     set_roles,
+    set_task,
     settle,
 )
 
@@ -148,6 +149,18 @@ def test_an_interval_is_not_scored_before_its_level_is_known(workspace: Workspac
     scored = score(workspace, review.id)
     assert scored.ready
     assert any("90% interval" in note for note in scored.notes)
+
+
+def test_two_numbers_are_scored_once_it_is_said_which_is_the_outcome(workspace: Workspace) -> None:
+    x = RNG.uniform(2, 20, N)
+    review = loaded(workspace, pd.DataFrame({"valuation": x, "house": x + RNG.normal(size=N)}))
+    with pytest.raises(InputError, match="no name says which is the outcome"):
+        score(workspace, review.id)
+    settled = settle(workspace, review.id, "order", "house,valuation")
+    assert (settled.task, settled.doubts) == ("regression", ())
+    assert score(workspace, review.id).ready
+    # the task was a guess, which can be set right; the question is then another one
+    assert set_task(workspace, review.id, "classification").task == "classification"
 
 
 def test_the_answer_holds_for_its_table_alone(workspace: Workspace) -> None:
