@@ -16,6 +16,10 @@ import numpy as np
 import plotly.graph_objects as go
 import plotly.io
 
+from kdcal_core.data import FloatArray
+
+_EXACT = 22.0  # the last power of ten that a float holds exactly
+
 
 class DrawnFigure(go.Figure):  # type: ignore[misc]
     """A figure that is not changed: the form that is sent to the browser is made once."""
@@ -50,11 +54,22 @@ def _as_lists(value: Any) -> Any:
 
 def _unpacked(packed: dict[str, Any]) -> list[Any]:
     values = np.frombuffer(base64.b64decode(packed["bdata"]), packed["dtype"])
-    if values.dtype == np.float32:  # 0.1, not 0.10000000149011612
-        values = values.astype(str).astype(float)
+    if values.dtype.kind == "f":
+        values = _seven_digits(values.astype(np.float64))
     shape = [int(n) for n in str(packed.get("shape", "-1")).split(",")]
     unpacked: list[Any] = values.reshape(shape).tolist()
     return unpacked
+
+
+def _seven_digits(values: FloatArray) -> FloatArray:
+    """Numbers as short as a screen needs them: half of what is sent, parsed and copied.
+
+    Whole numbers, such as those of rows, and the smallest p values stay as they are.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        decimals = np.nan_to_num(6.0 - np.floor(np.log10(np.abs(values))))
+    scale = 10.0 ** np.clip(decimals, 0.0, _EXACT)
+    return np.where(decimals > _EXACT, values, np.rint(values * scale) / scale)
 
 
 def _without_template(layout: dict[str, Any], traces: list[dict[str, Any]]) -> dict[str, Any]:

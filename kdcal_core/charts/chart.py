@@ -180,7 +180,7 @@ def template(dark: bool) -> go.layout.Template:
                 "font": {"size": 12, "color": colours.text},
                 "bgcolor": TRANSPARENT,
             },
-            "margin": {"l": 56, "r": BUTTONS, "t": 40, "b": 48},
+            "margin": {"l": 64, "r": BUTTONS, "t": 40, "b": 48},
             "bargap": 0.0,
             "dragmode": "zoom",
         }

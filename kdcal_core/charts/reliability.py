@@ -218,10 +218,10 @@ def reliability_figure(
         barmode="stack",
         bargap=0,
         legend=LEGEND_BELOW,
-        margin={"t": 12, "b": 104, "l": 52},
+        margin={"t": 14, "b": 106, "l": 52},
     )
     if small:
-        figure.update_layout(showlegend=False, margin={"t": 8, "b": 40, "l": 48})
+        figure.update_layout(showlegend=False, margin={"t": 16, "b": 46, "l": 48})
     else:
         figure.update_xaxes(title_font_size=15, tickfont_size=13)
         figure.update_yaxes(title_font_size=15, tickfont_size=13)
@@ -397,12 +397,15 @@ def _faults(curve: ReliabilityCurve, colours: Palette, sure: bool, **axes: Any) 
         (_OVER, over, 0.45, np.minimum(says, np.where(unsure, says, sees))),
         (_UNDER, under, 0.45, np.maximum(says, np.where(unsure, says, sees))),
     ):
-        if np.max(np.abs(edge - says)) < _SEEN:
+        apart = np.flatnonzero(edge != says)
+        if not apart.size or np.max(np.abs(edge - says)) < _SEEN:
             continue
+        span = slice(max(apart[0] - 1, 0), apart[-1] + 2)
+        across = says[span]
         traces.append(
             go.Scatter(
-                x=np.concatenate([says, says[::-1]]),
-                y=np.concatenate([edge, says[::-1]]),
+                x=np.concatenate([across, across[::-1]]),
+                y=np.concatenate([edge[span], across[::-1]]),
                 mode="lines",
                 line={"width": 0},
                 fill="toself",

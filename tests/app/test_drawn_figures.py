@@ -18,7 +18,7 @@ def sent(figure: go.Figure) -> dict:
 
 def test_arrays_are_sent_as_lists_of_the_same_numbers() -> None:
     whole = np.arange(6, dtype=np.int64)
-    fine = np.linspace(0, 1, 6)
+    fine = np.arange(6) / 8
     coarse = np.array([[0.1, 0.2], [0.3, np.nan]], dtype=np.float32)
     figure = go.Figure(
         [
@@ -31,6 +31,13 @@ def test_arrays_are_sent_as_lists_of_the_same_numbers() -> None:
     assert line["y"] == fine.tolist()
     assert line["customdata"] == np.column_stack([whole, fine]).tolist()
     assert heat["z"] == [[0.1, 0.2], [0.3, None]]
+
+
+def test_numbers_are_as_short_as_a_screen_needs_them() -> None:
+    exact = [0.0, -0.25, 12_345_678.0, 1e30, 3.3333333333e-25, np.nan]
+    figure = go.Figure(go.Scatter(x=np.array([1 / 3, -2e5 / 3, *exact]), y=np.array([np.inf])))
+    (line,) = sent(figure)["data"]
+    assert line["x"] == [0.3333333, -66666.67, *exact[:-1], None]
 
 
 def test_the_template_is_said_by_the_layout_itself() -> None:

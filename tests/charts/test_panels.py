@@ -141,7 +141,8 @@ def test_what_chance_may_explain_is_pale_and_has_no_name(power: float, n: int) -
     sure = (curve.smooth_low > says) | (curve.smooth_high < says)
     strong = {faded(colour, 0.45) for _, colour in palette(False).diverging}
     for area in (one for one in figure.data if "onfident" in (one.name or "")):
-        drawn = np.abs(np.asarray(area.y)[: says.size] - says) > 1e-12
+        x, y = (np.asarray(one)[: len(area.x) // 2] for one in (area.x, area.y))
+        drawn = np.isin(says, x[np.abs(y - x) > 1e-12])
         named = not area.name.startswith("Perhaps")
         assert named == (area.fillcolor in strong)
         assert (sure[drawn] == named).all()
