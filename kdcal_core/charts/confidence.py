@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -584,9 +585,11 @@ def bandwidth_words(
     ratio, mon2, mon, label = max(pairs, key=lambda pair: pair[0])
     if ratio < 1.01:
         return "Both rules choose the same bandwidths: no curve has a dip to remove."
+    decimals = max(1 - math.floor(math.log10(mon2)), 0)  # two figures of the smaller
+    wide, narrow = (formatted(one, f".{decimals}f") for one in (mon, mon2))
     return (
-        f"Removing every dip costs most for class {class_names[label]}: a bandwidth of "
-        f"{formatted(mon, '.2g')} instead of {formatted(mon2, '.2g')}."
+        f"Removing every dip costs most for class {class_names[label]}: a bandwidth of {wide} "
+        f"instead of {narrow}."
     )
 
 
