@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-ASSETS = Path(__file__).with_name("assets")
-
 
 def main() -> None:
     """Set up the app and run the chosen page."""
@@ -15,12 +11,14 @@ def main() -> None:
 
     server_process.begin()
     from app.shared import account, in_browser, jobs_badge, sign_in
+    from app.shared.drawings import drawing
     from app.shared.navigation import pages
     from app.shared.session import note_page, open_task, reporting_errors
 
+    sign_in.note()
     # before the navigation, which would fetch the icon of a page from elsewhere
-    st.set_page_config(page_icon=str(ASSETS / "mark.svg"), layout="wide")
-    st.logo(str(ASSETS / "logo.svg"), size="large", icon_image=str(ASSETS / "mark.svg"))
+    st.set_page_config(page_icon=drawing("mark.svg"), layout="wide")
+    st.logo(drawing("logo.svg"), size="large", icon_image=drawing("mark.svg"))
     if st.query_params or sign_in.is_on():
         server_process.ready_for_all_pages()
     if account.must_sign_in():

@@ -25,12 +25,24 @@ if TYPE_CHECKING:  # the first page does without the room of audits
 T = TypeVar("T")
 Claims = Mapping[str, object]
 
+_ON = "sign_in_is_on"  # in the session
 _LONGEST = 1_000
 _NAMES = ("name", "preferred_username", "email", "sub")
 
 
+def note() -> None:
+    """Note at the beginning of a run whether people sign in, for all that asks for it."""
+    st.session_state[_ON] = _asked()
+
+
 def is_on() -> bool:
     """Whether people sign in on this server: its secrets have a section `auth`."""
+    noted: bool | None = st.session_state.get(_ON)
+    return _asked() if noted is None else noted
+
+
+def _asked() -> bool:
+    # Streamlit looks for the files of secrets each time, as long as there are none
     return "is_logged_in" in st.user.to_dict()
 
 

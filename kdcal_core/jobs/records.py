@@ -199,7 +199,9 @@ class Records:
         """The jobs whose server ended before they did, oldest first."""
         try:
             self._collect_interrupted()
-            found = [_read(path) for path in self._interrupted.glob("*.json")]
+            found = [
+                _read(path) for path in _in_folder(self._interrupted) if path.suffix == ".json"
+            ]
         except OSError:  # the app must start even if the disk cannot be read
             _log.exception("The records of jobs cannot be read")
             return ()
@@ -212,8 +214,8 @@ class Records:
 
     def _collect_interrupted(self) -> None:
         """Move the records of servers that have ended to the interrupted jobs."""
-        for folder in (self.root / "servers").glob("*/"):
-            if folder == self._mine:
+        for folder in _in_folder(self.root / "servers"):
+            if folder == self._mine or not folder.is_dir():
                 continue
             try:
                 lock = try_lock(_lock_of(folder))
@@ -226,6 +228,14 @@ class Records:
                     path.replace(self._interrupted / path.name)
                 shutil.rmtree(folder, ignore_errors=True)
             _lock_of(folder).unlink(missing_ok=True)
+
+
+def _in_folder(folder: Path) -> list[Path]:
+    """What a folder holds, which every page asks for; nothing if there is none."""
+    try:
+        return list(folder.iterdir())
+    except FileNotFoundError:
+        return []
 
 
 def _lock_of(folder: Path) -> Path:
