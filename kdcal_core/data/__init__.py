@@ -34,8 +34,8 @@ from kdcal_core.data.regression_columns import (
     check_parameters,
     family_of,
     quantile_levels,
-    spread_column,
 )
+from kdcal_core.data.regression_guesses import spread_column
 from kdcal_core.data.role_columns import (
     check_roles,
     feature_frame,

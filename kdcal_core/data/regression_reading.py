@@ -10,7 +10,7 @@ import pandas as pd
 
 from kdcal_core.data.column_doubts import MOST_CHOICES, Choice, ColumnReader, Doubt, Reading
 from kdcal_core.data.column_kinds import mostly_numbers, sampled, simple
-from kdcal_core.data.regression_columns import (
+from kdcal_core.data.regression_guesses import (
     Bounds,
     Parameters,
     bounds_in,

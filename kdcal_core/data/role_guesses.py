@@ -23,7 +23,7 @@ from kdcal_core.data.column_kinds import (
 )
 from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.labels import ClassBy, class_of_column, classes_of, encode_labels
-from kdcal_core.data.regression_columns import guess_regression_roles, looks_like_regression
+from kdcal_core.data.regression_guesses import guess_regression_roles, looks_like_regression
 from kdcal_core.data.schema import Family, Roles, Table, Task
 from kdcal_core.errors import InputError
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kdcal_core.data import Roles, Table, guess_roles, read_columns
-from kdcal_core.data.regression_columns import predictions_in, spread_column
+from kdcal_core.data.regression_guesses import predictions_in, spread_column
 
 RNG = np.random.default_rng(0)
 N = 200
