@@ -42,7 +42,7 @@ def _influence(evidence: Evidence) -> list[Influence]:
 
 Check(
     code="KC204",
-    title="Right more often than the most frequent class",
+    title="Beats the most frequent class",
     question="Is the model right more often than if it always predicted the most frequent class?",
     fault="it is right no more often than a model that always predicts the most frequent class",
     family="data",
