@@ -420,12 +420,14 @@ def reliability_finding(
 
     A single curve is judged by its mean gap, its ECE and its worst bin, tested jointly: a share of
     1 - ``level`` of calibrated models is called faulty. Each of several curves is judged by
-    whether more of its bins leave the consistency band than chance explains, or one by too much.
+    whether more of its bins leave the consistency band than chance explains, or one bin or all
+    rows together by too much.
 
     The sentence names the run of neighbouring bins outside the band, on one side, with the largest
-    sum of gaps over rows. It gives the Clopper-Pearson interval for the run's number of rows (the
-    effective one with row weights). ``estimate`` is a calibration error or gap of the same rows.
-    If its own interval excludes 0 but the joint test does not reject, the sentence says so.
+    sum of gaps over rows; for one of several curves without such a run, all its rows. It gives the
+    Clopper-Pearson interval for the run's number of rows (the effective one with row weights).
+    ``estimate`` is a calibration error or gap of the same rows. If its own interval excludes 0 but
+    the joint test does not reject, the sentence says so.
 
     Examples
     --------
@@ -439,19 +441,25 @@ def reliability_finding(
     departs = beyond_noise(result)
     for curve, off in zip(result.curves, departs, strict=True):
         stretch = _worst_stretch(curve) if off else None
+        if off and stretch is None and not alone:
+            stretch = _all_rows(curve, result.level)
         if stretch is not None:
             found.append((curve, stretch))
     if not found:
-        return _no_stretch(result, estimate, alone and departs[0])
+        return _no_stretch(result, estimate, sum(departs))
     curve, stretch = max(found, key=lambda pair: pair[1].moved)
     sentence = _stretch_text(stretch, result.level)
     if curve.label is None:
         return sentence
     name = f"class {class_names[curve.label] if class_names is not None else curve.label}"
-    classes = f"{len(found)} of {len(result.curves)} classes"
     if alone:
         return f"{name[0].upper()}{name[1:]}: {in_sentence(sentence)}"
-    lead = f"{classes} are off by more than noise, most of all {name}"
+    among = (
+        "is off by more than noise,"
+        if len(found) == 1
+        else "are off by more than noise, most of all"
+    )
+    lead = f"{len(found)} of {len(result.curves)} classes {among} {name}"
     return f"{lead}: {in_sentence(sentence)}"
 
 
@@ -522,21 +530,21 @@ def _share_above(values: FloatArray) -> FloatArray:
 
 
 def _beyond_chance(curve: ReliabilityCurve, result: Reliability) -> bool:
-    """Whether more bins leave the band than chance explains, or one bin leaves it too far.
+    """Whether more bins leave the band than chance explains, or a bin or all rows leave it too far.
 
-    For several curves. Both are corrected for the number of curves, the second also for the number
-    of bins (Bonferroni).
+    For several curves. All three are corrected for the number of curves, the second also for the
+    number of bins (Bonferroni).
     """
     some = curve.count > 0
     filled = int(some.sum())
-    miss = 1.0 - result.level
+    miss = (1.0 - result.level) / len(result.curves)
     # the binomial quantile of the number of bins outside
-    most = np.ceil(bdtrik(1.0 - miss / len(result.curves), filled, miss))
-    strict = 1.0 - miss / (filled * len(result.curves))
-    low, high = clopper_pearson(curve.accuracy[some], curve.effective[some], strict)
+    most = np.ceil(bdtrik(1.0 - miss, filled, 1.0 - result.level))
+    if np.count_nonzero(_outside(curve)) > most or _all_rows(curve, 1.0 - miss) is not None:
+        return True
+    low, high = clopper_pearson(curve.accuracy[some], curve.effective[some], 1.0 - miss / filled)
     said = curve.confidence[some]
-    far = np.any((said < low) | (said > high))
-    return bool(far or np.count_nonzero(_outside(curve)) > most)
+    return bool(np.any((said < low) | (said > high)))
 
 
 def _worst_stretch(curve: ReliabilityCurve) -> _Stretch | None:
@@ -548,6 +556,13 @@ def _worst_stretch(curve: ReliabilityCurve) -> _Stretch | None:
     runs = [run for run in np.split(filled, cut) if _outside(curve)[run[0]] != 0]
     found = [one for one in (_pool(curve, run) for run in runs) if one.rows >= LEAST_ROWS]
     return max(found, key=lambda stretch: stretch.moved, default=None)
+
+
+def _all_rows(curve: ReliabilityCurve, level: float) -> _Stretch | None:
+    """All bins as one, if its interval leaves what it states."""
+    whole = _pool(curve, np.flatnonzero(curve.count > 0))
+    low, high = clopper_pearson(whole.seen, whole.effective, level)
+    return None if low <= whole.said <= high or whole.rows < LEAST_ROWS else whole
 
 
 def _pool(curve: ReliabilityCurve, run: IntArray) -> _Stretch:
@@ -601,9 +616,13 @@ def _gap_text(gap: Estimate) -> str:
     return f"{word} by {said} points on average ({least} to {most})"
 
 
-def _no_stretch(result: Reliability, estimate: Estimate | None, departs: bool) -> str:
+def _no_stretch(result: Reliability, estimate: Estimate | None, departs: int) -> str:
+    """What is said of rows of which ``departs`` curves are off, but by no bin that can be named."""
     rows = f"{'this' if result.n == 1 else 'these'} {counted(result.n, 'row')}"
-    if len(result.curves) > 1:
+    if (classes := len(result.curves)) > 1:
+        if departs:
+            lead = f"Not perfectly calibrated in {departs} of {classes} classes, on {rows}"
+            return f"{lead}, though no single bin shows it."
         return f"Within sampling noise of perfect calibration in every class, on {rows}."
     clear = estimate is not None and (estimate.low > 0.0 or estimate.high < 0.0)
     if departs:

@@ -74,7 +74,7 @@ def test_the_legend_names_every_mark_once_and_has_no_data(by_class: charts.Chart
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_faults_have_their_colour_and_points_are_visible_with_few_rows(dark: bool) -> None:
-    proba, y = ten_classes(400)
+    proba, y = ten_classes(150)
     found = diagnostics.reliability(proba, y, kind="top-label", n_bins=15)
     colours = palette(dark)
     panels = charts.reliability_by_class_chart(found, NAMES, dark=dark).panels

@@ -5,6 +5,7 @@ import pytest
 
 from kdcal_core.diagnostics import (
     Estimate,
+    beyond_noise,
     calibration_error,
     confidence_calibration_error,
     confidence_reliability,
@@ -112,6 +113,25 @@ def test_calibrated_models_are_named_in_one_run_of_twenty():
 def test_noise_in_several_classes_speaks_of_classes(texts):
     proba, y = model(60, 3, 0, 1.0)
     texts(reliability_finding(reliability(proba, y, kind="class", smooth=False)))
+
+
+def test_many_classes_that_are_all_a_little_too_sure_are_found(texts):
+    """No bin of 26 classes with 38 rows each leaves its band; the rows of a class together do."""
+    proba, y = model(1000, 26, 0, 2.0)
+    found = reliability(proba, y, kind="top-label", smooth=False)
+    assert sum(beyond_noise(found)) > 10
+    texts(reliability_finding(found), "many")
+    proba, y = model(150, 5, 0, 2.0)
+    texts(reliability_finding(reliability(proba, y, kind="top-label", smooth=False)), "one")
+
+
+@pytest.mark.parametrize(("n", "n_classes"), [(90, 3), (300, 10)])
+def test_calibrated_models_of_several_classes_are_seldom_accused(n, n_classes):
+    accused = 0
+    for seed in range(100):
+        proba, y = model(n, n_classes, seed, 1.0)
+        accused += any(beyond_noise(reliability(proba, y, kind="top-label", smooth=False)))
+    assert accused <= 9  # 5%, and two standard errors
 
 
 def test_one_row_reads_well(texts):
