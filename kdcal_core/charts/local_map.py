@@ -251,14 +251,19 @@ def pit_findings(
     return (first, *more)
 
 
+_NEAR = 0.05  # a coverage this near to the stated level hides what places show
+
+
 def _places_words(row: CoverageRow, local: LocalPit, fitted_spread: bool) -> str:
     """How many places are off, whatever all rows together show."""
     kinds = set(local.kind.tolist())
     opposite = any(set(pair) <= kinds for pair in OPPOSITE_FAULTS)
     held, named = row.coverage, f"{100 * row.level:g}% intervals"
     what = f"{named} with a fitted spread hold" if fitted_spread else f"Stated {named} hold"
+    near = held.low - _NEAR <= row.level <= held.high + _NEAR
+    joined = "but" if near else "and"  # the total may be as far off
     return (
         f"{what} {estimate_text(held, chance=False)} of all {held.n:,} outcomes, "
-        f"but {local.n_faulty:,} of {len(local.kind):,} places are off by more than chance"
+        f"{joined} {local.n_faulty:,} of {len(local.kind):,} places are off by more than chance"
         f"{', in opposite ways' if opposite else ''}."
     )

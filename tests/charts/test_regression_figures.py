@@ -31,7 +31,15 @@ from kdcal_core.charts.recalibration import (
     recalibration_differences_figure,
     recalibration_measures_figure,
 )
-from kdcal_core.diagnostics import Estimate, density_curve, estimate_text, misses_of
+from kdcal_core.diagnostics import (
+    Estimate,
+    coverage,
+    density_curve,
+    estimate_text,
+    fault,
+    local_pit,
+    misses_of,
+)
 from kdcal_core.diagnostics.regression.coverage import Coverage, CoverageRow
 from kdcal_core.diagnostics.regression.distribution_scores import RegressionScores
 from kdcal_core.diagnostics.regression.local_faults import LocalPit
@@ -392,3 +400,18 @@ def test_the_recommendation_gives_its_reason_and_a_better_model_its_numbers() ->
     assert "200 rows" in better
     alone = judge_recalibrators(["isotonic"], rows, None, space, folds=3)
     assert charts.better_model_words(alone.methods, alone.choice) == ""
+
+
+@pytest.mark.parametrize(("spread", "joined"), [(1.0, "but"), (2.5, "and")])
+def test_places_contradict_a_coverage_only_where_it_is_near_what_is_stated(
+    spread: float, joined: str
+) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.random(400)
+    y = rng.normal(np.where(x < 0.5, 0.7, -0.7), spread)  # too low here, too high there
+    stated = Normal(np.zeros(400), np.full(400, 1.2))
+    pit = norm.cdf(y / 1.2)
+    local = local_pit(pit, x[:, None], np.column_stack([x, y]), k=40, centres=100)
+    first, *_ = charts.pit_findings(coverage(stated, y), fault(pit), local=local)
+    assert local.n_faulty
+    assert f"outcomes, {joined} {local.n_faulty} of 100 places" in first
