@@ -586,7 +586,8 @@ def bandwidth_words(
     if ratio < 1.01:
         return "Both rules choose the same bandwidths: no curve has a dip to remove."
     decimals = max(1 - math.floor(math.log10(mon2)), 0)  # two figures of the smaller
-    wide, narrow = (formatted(one, f".{decimals}f") for one in (mon, mon2))
+    form = f".{decimals}f" if ratio < 10.0 else ".2g"
+    wide, narrow = (formatted(one, form) for one in (mon, mon2))
     return (
         f"Removing every dip costs most for class {class_names[label]}: a bandwidth of {wide} "
         f"instead of {narrow}."
