@@ -55,7 +55,7 @@ PAIRED = """
 Each method minus the one it is compared with, on the same rows, so rows that are hard for both
 cancel out. Means of row losses are compared by a paired t test, AUROC by DeLong's covariances, and
 calibration errors by resampling rows for both together, at the least favourable true errors that
-the rows allow. **Full marks** differ beyond chance after correction for all methods (Holm).
+the rows allow. **Full marks** differ beyond chance after correction for all methods.
 
 Against the best, the p value comes from a joint test over all methods (Hansen 2005), which allows
 for the fact that the same rows also chose the best.
@@ -187,7 +187,7 @@ def paired_figure(
 ) -> go.Figure:
     """Each method minus the model, or minus the best of the measure, on the same rows.
 
-    Full marks differ from 0 after correction for all methods (Holm). The reference has no mark.
+    Full marks differ from 0 after correction for all methods. The reference has no mark.
     """
     colours = palette(dark)
     shown = [key for key in order if against == "best" or key != found.reference]
@@ -398,11 +398,23 @@ def _to_take(found: Comparison, measure: str) -> str:
         return ""
     take = found.smallest_of_best(measure)
     if take == found.reference:
-        return " Keep the model as it is."
+        return _alone(found, measure) or " Keep the model as it is."
     if all(pair.verdict != "better" for pair in found.paired[measure, "model"]):
         return ""
     one = found.method(take)
     return f" The smallest of them is {one.name}, with {bytes_text(one.size_bytes)}."
+
+
+def _alone(found: Comparison, measure: str) -> str:
+    """That the best calibrator would be better were it the only one; empty where it would not."""
+    best = found.best[measure]
+    pair = next(one for one in found.paired[measure, "model"] if one.key == best)
+    change = pair.difference
+    gain = -change.high if change.lower_is_better else change.low
+    if not gain > 0.0 or best == found.reference:
+        return ""
+    name = method_name(found, best)
+    return f" {name} would be better, were it the only one tried: more rows would decide."
 
 
 def _speed(found: Comparison, measure: str) -> str:

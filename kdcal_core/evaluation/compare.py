@@ -165,14 +165,14 @@ class Comparison:
     def smallest_of_best(self, measure: str) -> str:
         """Key of the smallest fitted state among those that cannot be told apart from the best.
 
-        The model as it is comes before any calibrator, and a calibrator that is better than the
-        model beyond chance before one that is not.
+        A calibrator that is better than the model beyond chance comes before the model as it is,
+        and the model before any other.
         """
         close = self.close_to_best(measure)
-        if self.reference in close:
-            return self.reference
         verdicts = {pair.key: pair.verdict for pair in self.paired[measure, "model"]}
         better = [key for key in close if verdicts[key] == "better"]
+        if self.reference in close and not better:
+            return self.reference
         return min(better or close, key=lambda key: self.method(key).size_bytes)
 
     def table(self) -> pd.DataFrame:
@@ -366,9 +366,10 @@ def compare(
     that no other method is better (Hansen 2005). The methods that are not rejected therefore
     include the truly best one with probability ``level``.
 
-    p values are adjusted by Holm's method over the methods, separately for each measure. Fewer than
-    20 rows are too few for a test, and their estimates have no interval (NaN): rows that happen to
-    be alike would make it too narrow.
+    p values are corrected for all methods, separately for each measure: by Holm's method, and those
+    of differences from the model also by joint draws, which know how alike methods are (Westfall
+    and Young 1993). Fewer than 20 rows are too few for a test, and their estimates have no interval
+    (NaN): rows that happen to be alike would make it too narrow.
 
     Examples
     --------
@@ -441,7 +442,7 @@ def compare(
     for one in scored:
         n = one.estimates[0].n
         spread, measure = one.spread, one.measure
-        to_model = against_model(spread, measure, keys, 0, n, level)
+        to_model = against_model(spread, measure, keys, 0, n, level, seed)
         to_best = against_best(spread, measure, keys, best[measure.key], n, level, seed)
         paired[measure.key, "model"] = to_model if n >= LEAST_ROWS else untested(to_model)
         paired[measure.key, "best"] = to_best if n >= LEAST_ROWS else untested(to_best)

@@ -35,7 +35,7 @@ from kdcal_core.regression.recalibrators import (
     fit_together,
     given_weight,
 )
-from kdcal_core.statistics import Dependence
+from kdcal_core.statistics import Dependence, step_down
 from kdcal_core.store import storable
 from kdcal_core.store.estimators import check_array, demand
 from kdcal_core.text import counted, p_text
@@ -91,32 +91,6 @@ def null_of_units(
             part = np.square(sums @ (polynomial[:, np.newaxis] * alike))
             null[start : start + alike.shape[1]] += part.T
     return null
-
-
-def step_down(statistic: FloatArray, null: FloatArray) -> FloatArray:
-    """p values corrected by the step-down largest statistic (Westfall and Young 1993), (c,).
-
-    Parameters
-    ----------
-    statistic : (c,) array
-        Larger values are evidence against a hypothesis.
-    null : (B, c) array
-        The same statistics in B draws in which all hypotheses are true.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> null = np.array([[1.0, 5.0], [4.0, 1.0], [2.0, 2.0]])
-    >>> step_down(np.array([4.5, 3.0]), null).tolist()
-    [0.5, 0.5]
-    """
-    order = np.argsort(statistic, kind="stable")
-    # the largest over a hypothesis and all with smaller statistics
-    largest = np.maximum.accumulate(null[:, order], axis=1)
-    p = (1 + (largest >= statistic[order]).sum(axis=0)) / (len(null) + 1)
-    adjusted = np.empty(len(p))
-    adjusted[order] = np.maximum.accumulate(p[::-1])[::-1]
-    return adjusted
 
 
 _FEWEST = 5  # fewest rows of a neighbourhood

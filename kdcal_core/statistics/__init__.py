@@ -71,6 +71,7 @@ __all__ = [
     "ratio_interval",
     "ratio_of_means",
     "small_sample_factor",
+    "step_down",
     "surprisal",
     "t_quantile",
     "t_quantile_of_rows",
@@ -606,3 +607,30 @@ def top_label_brier_losses(
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def step_down(statistic: NDArray[np.float64], null: NDArray[np.float64]) -> NDArray[np.float64]:
+    """p values corrected by the step-down largest statistic (Westfall and Young 1993), (c,).
+
+    Less strict than :func:`holm` where the tests depend on one another.
+
+    Parameters
+    ----------
+    statistic : (c,) array
+        Larger values are evidence against a hypothesis.
+    null : (B, c) array
+        The same statistics in B draws in which all hypotheses are true.
+
+    Examples
+    --------
+    >>> null = np.array([[1.0, 5.0], [4.0, 1.0], [2.0, 2.0]])
+    >>> step_down(np.array([4.5, 3.0]), null).tolist()
+    [0.5, 0.5]
+    """
+    order = np.argsort(statistic, kind="stable")
+    # the largest over a hypothesis and all with smaller statistics
+    largest = np.maximum.accumulate(null[:, order], axis=1)
+    p = (1 + (largest >= statistic[order]).sum(axis=0)) / (len(null) + 1)
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.maximum.accumulate(p[::-1])[::-1]
+    return adjusted
