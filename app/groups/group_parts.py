@@ -120,7 +120,7 @@ def distributions(review: Review, which: Which, columns: tuple[str, ...]) -> Non
         column_config={
             "Group": st.column_config.TextColumn(width="medium"),
             "Rows": st.column_config.NumberColumn(format="localized"),
-            "Place": st.column_config.TextColumn(
+            "Location": st.column_config.TextColumn(
                 help="Mean PIT value minus one half: above 0 predictions are too low."
             ),
             "Spread": st.column_config.TextColumn(
@@ -142,7 +142,7 @@ def _pit_row(one: Region) -> dict[str, object]:
         "Group": one.words,
         "Rows": one.n,
         "Verdict": FAULTS[one.fault].capitalize(),
-        "Place": estimate_text(one.gap, chance=False),
+        "Location": estimate_text(one.gap, chance=False),
         "Spread": "" if one.spread is None else estimate_text(one.spread, chance=False),
         "Corrected p value": p_text(one.adjusted_p),
     }

@@ -106,7 +106,7 @@ def _table(judged: Judged, regions: Sequence[RegionPit]) -> None:
         key="pit_region_table",
         column_config={
             "Rows": st.column_config.NumberColumn(format="localized"),
-            "Place": st.column_config.TextColumn(
+            "Location": st.column_config.TextColumn(
                 help="Mean PIT minus 0.5: above 0 predictions are too low."
             ),
             "Spread": st.column_config.TextColumn(
@@ -138,7 +138,7 @@ def region_table(regions: Sequence[RegionPit]) -> pd.DataFrame:
                 estimate_text(one.coverage.coverage, chance=False) if one.coverage else ""
                 for one in regions
             ],
-            "Place": [estimate_text(one.fault.bias, chance=False) for one in regions],
+            "Location": [estimate_text(one.fault.bias, chance=False) for one in regions],
             "Spread": [estimate_text(one.fault.spread, chance=False) for one in regions],
             "Corrected p": [p_text(one.adjusted_p) for one in regions],
         }

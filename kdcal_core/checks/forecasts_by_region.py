@@ -20,7 +20,7 @@ def parts_of(search: RegionSearch) -> list[Part]:
     for one in search.regions:
         if one.n == 0 or one.spread is None:
             continue
-        parts.append(Part(replace(one.gap, label="Place"), one.words))
+        parts.append(Part(replace(one.gap, label="Location"), one.words))
         parts.append(Part(replace(one.spread, label="Spread"), one.words))
     return parts
 

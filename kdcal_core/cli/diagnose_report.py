@@ -524,7 +524,7 @@ def _pit_groups(found: RegionSearch, interval: str) -> str:
         )
         for one in found.regions
     ]
-    header = ("Group", "Predictions", "Place", interval, "Spread", interval, "p, Holm", "Rows")
+    header = ("Group", "Predictions", "Location", interval, "Spread", interval, "p, Holm", "Rows")
     return table(header, rows, left=(0, 1))
 
 

@@ -405,7 +405,7 @@ Measure(
 
 Measure(
     "bias",
-    "Place",
+    "Location",
     "Mean PIT value minus 0.5. Above 0 the predictions are too low, below 0 too high.",
     "share",
     None,

@@ -144,7 +144,7 @@ def test_groups_of_a_regression_show_place_and_spread(workspace: Workspace) -> N
     assert "<b>" not in str(specs(at)[0])
     shown_table = at.dataframe[0].value
     assert set(shown_table["Rows"]) == set(table["site"].value_counts())
-    assert {"Place", "Spread"} <= set(shown_table.columns)
+    assert {"Location", "Spread"} <= set(shown_table.columns)
 
 
 def test_a_calibrated_version_stands_beside_the_model(workspace: Workspace) -> None:

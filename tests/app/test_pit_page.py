@@ -182,7 +182,7 @@ def test_good_coverage_hides_opposite_local_faults(app, tmp_path, texts) -> None
     texts(app)
     assert "600 outcomes" in words(app)
     tiles = {unescape(tile.label): tile for tile in app.metric}
-    assert list(tiles) == ["Coverage 95%", "CRPS", "Place", "Places that differ"]
+    assert list(tiles) == ["Coverage 95%", "CRPS", "Location", "Places that differ"]
     assert tiles["Places that differ"].value.endswith(" of 300")
     table = next(frame for frame in app.dataframe if "Corrected p" in frame.value)
     low, high = table.value.iloc[0], table.value.iloc[-1]

@@ -354,7 +354,7 @@ def test_a_regression_shows_where_its_distributions_are_wrong(app, texts) -> Non
     opened(app, start_sample(Workspace(), "diamonds"))
     texts(app)
     tiles = [unescape(tile.label) for tile in app.metric]
-    assert tiles == ["Regions beyond chance", "Rows in them", "Place", "CRPS"]
+    assert tiles == ["Regions beyond chance", "Rows in them", "Location", "CRPS"]
     assert not {"regions_start", "regions_harder"} & {button.key for button in app.button}
 
 

@@ -337,7 +337,7 @@ def bias_estimate(parts: FaultParts) -> Estimate:
     value, low, high = sample.bounded_mean(sample.pit - 0.5, -0.5, 0.5, parts.level)
     return Estimate(
         name="Mean PIT minus 1/2; above 0 the predictions are too low",
-        label="Place",
+        label="Location",
         value=value,
         low=low,
         high=high,
