@@ -8,20 +8,26 @@ import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from glob import escape, has_magic
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from kdcal_core.checks import CHECKS
-from kdcal_core.data.parquet_folder import allowed_roots, parquet_files
+from kdcal_core.data.parquet_folder import (
+    allowed_roots,
+    is_parted,
+    name_of_parted,
+    parquet_files,
+)
 from kdcal_core.data.schema import Family, OutputKind, Task
 from kdcal_core.errors import InputError
 from kdcal_core.review import CASES, Arrival, Decision, Limit, NamedFiles, Review, places_of
-from kdcal_core.review.folder_review import is_folder
 from kdcal_core.text import listed
 
 Undecided = Literal["own", "pass", "fail"]
 WeightedBy = Literal["scores", "features"]
+_Kind = type | tuple[type, ...]
 _ROLES = {
     "target": str,
     "task": str,
@@ -38,13 +44,13 @@ _ROLES = {
     "parameters": dict,
     "true_mean": str,
 }
-_FILES = {
+_FILES: dict[str, _Kind] = {
     "directory": str,
     "model": str,
     "calibrator": str,
     "calibration": str,
     "evaluation": str,
-    "predictions": str,
+    "predictions": (str, list),
     "training": str,
     "foreign": list,
     "signature": str,
@@ -81,7 +87,13 @@ WATCH_OF_FORECASTS = ("crps_at_most", "coverage_error_at_most")
 """Those of a classification, and those of a regression; the others are of both."""
 
 _TABLES = ("audit", "files", "roles", "limits", "checks", "decision", "baseline", "watch")
-_WORDS = {str: "a text", list: "a list of texts", dict: "a table of texts", float: "a number"}
+_WORDS: dict[_Kind, str] = {
+    str: "a text",
+    list: "a list of texts",
+    (str, list): "a text or a list of texts",
+    dict: "a table of texts",
+    float: "a number",
+}
 
 
 @dataclass(frozen=True)
@@ -178,13 +190,15 @@ class AuditConfig:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """Every file that it names, and those of a folder of predictions."""
+        """Every file that it names, and those of a folder or a list of predictions."""
         named = self.files
         one_each = (named.model, named.data, named.evaluation, named.training)
-        predictions = [named.predictions]
-        if named.predictions is not None and is_folder(named):
+        predictions: Sequence[str | None] = ()
+        if named.predictions is not None and is_parted(named.predictions):
             found = parquet_files(named.predictions, allowed_roots() or None)
             predictions = [str(path) for path, _ in found]
+        elif isinstance(named.predictions, str):
+            predictions = [named.predictions]
         others = (self.calibrator, self.signature, self.signature_key)
         baseline = "" if self.baseline == "latest" else self.baseline
         return tuple(filter(None, (*one_each, *predictions, *named.foreign, *others, baseline)))
@@ -283,7 +297,7 @@ def config_of_tables(content: Mapping[str, Any], folder: Path) -> AuditConfig:
             fix='Give one: baseline.audit = "audit.json" of an earlier audit.',
         )
     return AuditConfig(
-        title=audit.get("title") or Path(named.model or named.predictions or "audit").name,
+        title=audit.get("title") or _name_of(named),
         project=audit.get("project", ""),
         undecided=_one_of(audit, "not_enough_evidence", get_args(Undecided), "own"),
         files=named,
@@ -306,6 +320,12 @@ def config_of_tables(content: Mapping[str, Any], folder: Path) -> AuditConfig:
     )
 
 
+def _name_of(named: NamedFiles) -> str:
+    if named.predictions is None:
+        return Path(named.model or "audit").name
+    return name_of_parted(named.predictions)
+
+
 def _groups(roles: Mapping[str, Any]) -> tuple[str, ...]:
     """Columns of the declared groups, all different."""
     found = tuple(roles.get("groups", ()))
@@ -314,7 +334,7 @@ def _groups(roles: Mapping[str, Any]) -> tuple[str, ...]:
     return found
 
 
-def _table(content: Mapping[str, Any], name: str, known: Mapping[str, type]) -> dict[str, Any]:
+def _table(content: Mapping[str, Any], name: str, known: Mapping[str, _Kind]) -> dict[str, Any]:
     """A table of the configuration, with values of their kinds."""
     found = content.get(name, {})
     if not isinstance(found, dict):
@@ -345,12 +365,12 @@ def _suggested(name: str, known: Collection[str]) -> str:
     return f"Did you mean {max(near, key=likeness)!r}?"
 
 
-def _check_kind(where: str, value: Any, kind: type) -> None:
+def _check_kind(where: str, value: Any, kind: _Kind) -> None:
     fits = isinstance(value, kind) and not isinstance(value, bool)
     if kind is float:
         fits = isinstance(value, int | float) and not isinstance(value, bool)
     inner = value.values() if isinstance(value, dict) else value
-    if fits and kind in (list, dict):
+    if fits and isinstance(value, list | dict):
         fits = all(isinstance(one, str) for one in inner)
     if not fits:
         raise InputError(f"{where} is not {_WORDS[kind]}", fix=f"Write {_WORDS[kind]} there.")
@@ -387,7 +407,7 @@ def _files(files: Mapping[str, Any], roles: Mapping[str, Any], folder: Path) -> 
         target=roles["target"],
         model=_path(named.get("model"), folder),
         data=None if without_model else _path(named.get("calibration"), folder),
-        predictions=_path(named.get("predictions"), folder),
+        predictions=_paths(named.get("predictions"), folder),
         evaluation=_path(named.get("evaluation"), folder),
         training=_path(named.get("training"), folder),
         foreign=tuple(str(_path(one, folder)) for one in named.get("foreign", ())),
@@ -410,6 +430,15 @@ def _files(files: Mapping[str, Any], roles: Mapping[str, Any], folder: Path) -> 
 
 def _path(name: str | None, folder: Path) -> str | None:
     return None if name is None else str(folder / name)
+
+
+def _paths(named: str | list[str] | None, folder: Path) -> str | tuple[str, ...] | None:
+    """Files, folders and patterns; a pattern is in the name alone, not in the folder."""
+    if isinstance(named, list):
+        return tuple(str(_paths(one, folder)) for one in named)
+    if named is None or (folder / named).exists() or not has_magic(named):
+        return _path(named, folder)
+    return str(escape(str(folder)) / Path(named))
 
 
 def _in_directory(folder: Path) -> dict[str, Any]:

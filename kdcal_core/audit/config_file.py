@@ -36,7 +36,7 @@ def config_text(
     *,
     title: str,
     project: str = "",
-    files: Mapping[str, str] | None = None,
+    files: Mapping[str, str | Sequence[str]] | None = None,
     foreign: Sequence[str] = (),
     calibrator: str = "",
     required: Collection[str] = (),
@@ -49,7 +49,7 @@ def config_text(
     ----------
     limits : mapping of code to Limit
         Of all checks that are made.
-    files : mapping of part to name, optional
+    files : mapping of part to name or names, optional
         In place of the names of the subject's tables and model: "model", "predictions",
         "calibration", "evaluation", "training", "signature", "signature_key".
     foreign : sequence of str
@@ -59,7 +59,10 @@ def config_text(
     required : collection of str
         Codes of the checks that must be answered.
     """
-    named = {key: toml_string(one) for key, one in (files or _names(subject)).items()}
+    named = {
+        key: toml_string(one) if isinstance(one, str) else _strings(one)
+        for key, one in (files or _names(subject)).items()
+    }
     if not files:
         foreign = [one.name for one in subject.tables if one.part == "foreign"]
     named |= {"foreign": _strings(foreign)} if foreign else {}

@@ -126,7 +126,7 @@ def judged_files(
     check_files(files)
     review = scored_review(workspace, files)
     which: Which = "evaluation" if review.has_evaluation else "calibration"
-    source = files.evaluation or files.data or files.predictions or ""
+    source = files.evaluation or files.table
     roles, regression = review.roles or Roles(), review.task == "regression"
     stated = {column for _, column in (*roles.outputs, *roles.parameters)}
     # a number that is kept as text is a number again in CSV alone

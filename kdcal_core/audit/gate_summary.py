@@ -1,4 +1,4 @@
-"""A gate of a folder of predictions, which may be larger than memory: a summary is judged."""
+"""A gate of predictions in many files, which may be larger than memory: a summary is judged."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def load_summary(
     """
     if config.calibrator is not None:
         raise InputError(
-            "files.calibrator cannot be given for a folder of predictions",
+            "files.calibrator cannot be given for a folder or a list of files",
             fix="Leave it out, or give the rows as one file.",
         )
     place, roots = Path(folder), allowed_roots() or None
@@ -106,13 +106,13 @@ def load_summary(
     workspace = Workspace(place / "reviews")
     review, size = sampled_review(workspace, config.files, sample, roots)
     review = with_question(workspace, review, config, config.files)
-    where = str(config.files.predictions)
+    assert config.files.predictions is not None
     declared = DeclaredGroups(config.groups, review.event)
     reading = part_of(progress, 0.05, 1.0)
     with folder_executor(size) if spread else nullcontext() as executor:
         whole = whole_review(
             review,
-            where,
+            config.files.predictions,
             summary,
             roots,
             reading,

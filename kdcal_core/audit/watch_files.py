@@ -202,7 +202,7 @@ def _alone(files: NamedFiles) -> NamedFiles:
 
 
 def _watched(config: AuditConfig, files: NamedFiles, review: Review) -> Watched:
-    source = files.evaluation or files.data or files.predictions or ""
+    source = files.evaluation or files.table
     return Watched(
         model=digest_of(Path(files.model)) if files.model else "",
         calibrator=digest_of(Path(config.calibrator)) if config.calibrator else "",

@@ -8,7 +8,7 @@ from kdcal_core.data import Task
 from kdcal_core.diagnostics.summaries import ClassSummary, RegressionSummary, Summary
 
 NEEDS_ROWS = (
-    "It cannot be computed because it needs the rows themselves. The table is a folder of files, "
+    "It cannot be computed because it needs the rows themselves. The rows lie in many files, "
     "which may be larger than memory, so that only counts and sums of all rows are kept."
 )
 

@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
+
+
+class OneOrMany(argparse.Action):
+    """Stores one word as it is, and several as a tuple; given again, it adds to them."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        """Store the words of the option."""
+        known = getattr(namespace, self.dest, None) or ()
+        found = (*((known,) if isinstance(known, str) else known), *values)
+        setattr(namespace, self.dest, found[0] if len(found) == 1 else found)
 
 
 def names(text: str) -> tuple[str, ...]:

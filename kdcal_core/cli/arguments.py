@@ -8,7 +8,16 @@ import sys
 from typing import Any, NoReturn
 
 from kdcal_core import __version__
-from kdcal_core.cli.argument_types import count, level, names, outputs, parameters, setting, whole
+from kdcal_core.cli.argument_types import (
+    OneOrMany,
+    count,
+    level,
+    names,
+    outputs,
+    parameters,
+    setting,
+    whole,
+)
 from kdcal_core.text import printable
 
 # The same as in kdcal_core.data.schema, whose import would make --help slow.
@@ -96,8 +105,11 @@ def _diagnose(commands: argparse._SubParsersAction[Parser]) -> None:
     table.add_argument(
         "--predictions",
         metavar="TABLE",
+        nargs="+",
+        action=OneOrMany,
         help="rows with the predictions in columns, such as one probability a class; no model; "
-        "- is standard input; a folder of Parquet files may be larger than memory",
+        "- is standard input; several Parquet files, or a folder of them, may hold more rows than "
+        "memory",
     )
     command.add_argument("--model", metavar="FILE", help="the model (.onnx, .skops, .json, ...)")
     _signature(command)
@@ -180,7 +192,10 @@ def _audit(commands: argparse._SubParsersAction[Parser]) -> None:
     _signature(one)
     table = one.add_mutually_exclusive_group()
     table.add_argument("--data", metavar="TABLE", help="rows for --model (CSV, Parquet)")
-    table.add_argument("--predictions", metavar="TABLE", help="rows with the predictions")
+    table.add_argument(
+        "--predictions", metavar="TABLE", nargs="+", action=OneOrMany,
+        help="rows with the predictions; several Parquet files, or a folder of them, are one table",
+    )  # fmt: skip
     one.add_argument("--evaluation", metavar="TABLE", help="further held-out rows, if any")
     one.add_argument("--training", metavar="TABLE", help="the model's training rows")
     one.add_argument(

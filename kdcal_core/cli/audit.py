@@ -114,7 +114,7 @@ def _init(options: argparse.Namespace) -> Report:
         review = Workspace().read(options.review)
         if not review.ready:
             raise InputError("The review has no scored rows", fix="Finish it on the Load page.")
-        names = {"model": review.model.name} if review.model else {}
+        names: dict[str, Any] = {"model": review.model.name} if review.model else {}
         names |= _signed_names(review)
         first = "calibration" if review.model else "predictions"
         names |= {
@@ -141,7 +141,7 @@ def _init(options: argparse.Namespace) -> Report:
         reads = config.reads
         given = {one: getattr(files, one, None) for one in places} | {"calibration": files.data}
         home = Path(options.out).absolute().parent
-        names = {one: _from(home, path) for one, path in given.items() if path}
+        names = {one: _from_all(home, path) for one, path in given.items() if path}
         foreign = [_from(home, path) for path in files.foreign]
     ordered = {one: names[one] for one in places if one in names}
     asked = audit_settings(review)
@@ -166,7 +166,7 @@ def _init(options: argparse.Namespace) -> Report:
 def _first_look(config: AuditConfig, folder: Path) -> Review:
     """The scored review of the files that a configuration names; of a folder, of some rows."""
     from kdcal_core.audit.gate_files import with_question
-    from kdcal_core.data.parquet_folder import allowed_roots
+    from kdcal_core.data.parquet_folder import allowed_roots, name_of_parted
     from kdcal_core.review import Workspace, check_files, scored_review
     from kdcal_core.review.folder_review import is_folder, sampled_review
 
@@ -180,8 +180,13 @@ def _first_look(config: AuditConfig, folder: Path) -> Review:
         review = scored_review(workspace, files)
     asked = with_question(workspace, review, config, files)
     if is_folder(files):  # not of the sample of its rows
-        return replace(asked, title=Path(str(files.predictions)).resolve().name)
+        return replace(asked, title=name_of_parted(files.predictions or ""))
     return asked
+
+
+def _from_all(home: Path, paths: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    """As `_from`, of several files where there are several."""
+    return _from(home, paths) if isinstance(paths, str) else tuple(_from(home, p) for p in paths)
 
 
 def _from(home: Path, path: str) -> str:

@@ -36,6 +36,7 @@ from kdcal_core.cli.terminal import (
     with_standard_input,
 )
 from kdcal_core.data import Roles
+from kdcal_core.data.parquet_folder import is_parted
 from kdcal_core.diagnostics import mean_scale
 from kdcal_core.review import (
     Review,
@@ -64,7 +65,7 @@ def run(options: argparse.Namespace) -> Report:
     InputError
         For input that cannot be used, with its file, column and row.
     """
-    if options.predictions and Path(options.predictions).is_dir():
+    if options.predictions and is_parted(options.predictions):
         from kdcal_core.cli.diagnose_folder import run_folder  # its reader is not always needed
 
         return run_folder(options)

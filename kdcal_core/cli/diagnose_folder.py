@@ -1,4 +1,4 @@
-"""``kdcal diagnose`` of a folder of Parquet files, which may be larger than memory."""
+"""``kdcal diagnose`` of many Parquet files, which may hold more rows than memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kdcal_core.cli.diagnose_report import (
 from kdcal_core.cli.review_of_options import doubts_words, event_words, named_files, outputs_words
 from kdcal_core.cli.terminal import Report, check_out, progress_line, temporary_folder, warn
 from kdcal_core.data import Roles, Task
-from kdcal_core.data.parquet_folder import allowed_roots, parquet_files
+from kdcal_core.data.parquet_folder import allowed_roots, name_of_parted, parquet_files
 from kdcal_core.diagnostics import (
     confusion_finding,
     headline_estimate,
@@ -63,7 +63,7 @@ NEEDS_ROWS: dict[Task, str] = {
 
 
 def run_folder(options: argparse.Namespace) -> Report:
-    """Measure the predictions in a folder, write the JSON file if requested, and report.
+    """Measure the predictions in many files, write the JSON file if requested, and report.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def run_folder(options: argparse.Namespace) -> Report:
             )
         measured = _measured(summary, review, options, event)
         doubts = doubts_words(review)
-    name = Path(where).resolve().name or str(where)
+    name = name_of_parted(where)
     inputs, settings = _inputs(name, size, summary), _settings(options, review)
     content = record([measured], review.task, inputs, settings, doubts)  # type: ignore[arg-type]
     if to_output:

@@ -50,7 +50,7 @@ class PartialColumn:
     def error(self) -> InputError:
         """What is raised where the column is asked for."""
         return InputError(
-            "The file lacks this column, which other files of the folder have",
+            "The file lacks this column, which other files of the table have",
             fix=f"Write it into every file ({self.lacking:,} of {self.files:,} lack it).",
             file=self.file,
             column=self.name,
@@ -124,8 +124,8 @@ def doubt_of_partial(columns: Sequence[PartialColumn]) -> str:
     Examples
     --------
     >>> doubt_of_partial([PartialColumn("age", "b.parquet", 1, 2)])
-    "Only some files of the folder have the column 'age' (not in 'b.parquet'): it is not used."
+    "Only some files of the table have the column 'age' (not in 'b.parquet'): it is not used."
     """
     named = listed([f"{one.name[:60]!r} ({one.where})" for one in columns])
     columns_are = "column {}: it is" if len(columns) == 1 else "columns {}: they are"
-    return f"Only some files of the folder have the {columns_are.format(named)} not used."
+    return f"Only some files of the table have the {columns_are.format(named)} not used."

@@ -1,7 +1,7 @@
 """A table that lies in many Parquet files, read row group by row group.
 
-A folder stands for the rows of its files in the order of their names, whatever the order in which
-they are read. Only the columns that are asked for are read, in blocks of bounded size.
+A folder or a list stands for the rows of its files in the order of their names, whatever the order
+in which they are read. Only the columns that are asked for are read, in blocks of bounded size.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from glob import has_magic
 from itertools import islice
 from pathlib import Path
 
@@ -37,6 +38,9 @@ from kdcal_core.text import listed
 ROOTS = "KDCAL_TABLE_FOLDERS"
 """Variable of the environment: folders in which tables may lie, separated as in PATH."""
 
+PartedFiles = str | Path | Sequence[str | Path]
+"""A folder of Parquet files, a pattern, or a list of files, folders and patterns."""
+
 MOST_FILES = 4096
 _CELLS = 1 << 21  # of a block: many small blocks leave two threads waiting for each other
 _LEAST, _MOST = 1 << 14, 1 << 20  # rows of a block
@@ -62,40 +66,137 @@ def allowed_roots() -> tuple[Path, ...]:
     return tuple(Path(one).resolve() for one in named if one and Path(one).is_absolute())
 
 
-def parquet_files(
-    folder: str | Path, roots: Sequence[Path] | None = None
-) -> tuple[tuple[Path, str], ...]:
-    """The Parquet files of a folder and of the folders in it, by name.
+def is_parted(tables: PartedFiles) -> bool:
+    """Whether rows lie in a folder, a pattern or a list of Parquet files, not in one file.
 
-    Names that begin with a dot or an underscore are left out: writers of such folders keep notes of
-    their own there.
+    Examples
+    --------
+    >>> is_parted("a.parquet"), is_parted("2026-*.parquet"), is_parted(("a.parquet",))
+    (False, True, True)
+    """
+    return not isinstance(tables, str | Path) or Path(tables).is_dir() or _is_pattern(tables)
+
+
+def name_of_parted(tables: PartedFiles) -> str:
+    """The name of a table in many files: that of the folder, or of the files. Untrusted text.
+
+    Examples
+    --------
+    >>> name_of_parted("scores/may"), name_of_parted(("may/a.parquet", "may/b.parquet"))
+    ('may', 'a.parquet and b.parquet')
+    """
+    if isinstance(tables, str | Path):
+        where = Path(tables)
+        return (where.resolve() if where.is_dir() else where).name or str(tables)
+    return listed([Path(one).name or str(one) for one in tables], 3)
+
+
+def place_of_parted(tables: PartedFiles) -> str:
+    """Where a table in many files lies, for errors: the path as given, or the files' names."""
+    return str(tables) if isinstance(tables, str | Path) else name_of_parted(tables)
+
+
+def parquet_files(
+    tables: PartedFiles, roots: Sequence[Path] | None = None
+) -> tuple[tuple[Path, str], ...]:
+    """The Parquet files of a folder and of the folders in it, or of a list, by name.
+
+    Names that begin with a dot or an underscore are left out of folders: writers of such folders
+    keep notes of their own there.
 
     Parameters
     ----------
-    folder : path
+    tables : path, or sequence of paths
+        A folder or a pattern, or a list of files, folders and patterns. What is named twice is
+        read once, and the list of all files of a folder gives the same table as the folder.
     roots : sequence of Path, optional
-        Resolved folders: the folder and every file, links followed, lies in one of them. Without
-        them every file lies in the folder itself.
+        Resolved folders: every folder and file, links followed, lies in one of them. Without them
+        every file of a folder lies in the folder itself.
 
     Returns
     -------
     tuple of (Path, str)
-        Each file, links followed, and its path within the folder, for errors. Untrusted text.
+        Each file, links followed, and its path within the folder, or within the folder that all of
+        a list have in common, for errors. Untrusted text.
 
     Raises
     ------
     InputError
-        For a folder that does not exist or may not be read, without Parquet files, or with more
-        than `MOST_FILES`; for links that lead out of it.
+        For a folder or file that does not exist or may not be read, a pattern without files, no
+        Parquet file or more than `MOST_FILES`, and for links that lead out of a folder.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as made:
     ...     _ = (Path(made) / "b.parquet").write_bytes(b""), (Path(made) / "_SUCCESS").touch()
-    ...     [name for _, name in parquet_files(made)]
-    ['b.parquet']
+    ...     [name for _, name in parquet_files(made)], parquet_files([f"{made}/*.parquet"])[0][1]
+    (['b.parquet'], 'b.parquet')
     """
+    if isinstance(tables, str | Path) and not _is_pattern(tables):
+        found = _of_folder(tables, roots)
+    else:
+        found = _of_list([tables] if isinstance(tables, str | Path) else tables, roots)
+    if len(found) > MOST_FILES:
+        raise InputError(
+            f"These are {len(found):,} Parquet files; at most {MOST_FILES:,} can be read",
+            fix="Write the table in fewer files.",
+            file=place_of_parted(tables),
+        )
+    return tuple(sorted(found, key=lambda one: one[1]))
+
+
+def _is_pattern(one: str | Path) -> bool:
+    return has_magic(str(one)) and not Path(one).exists()
+
+
+def _of_list(tables: Sequence[str | Path], roots: Sequence[Path] | None) -> list[tuple[Path, str]]:
+    """The files that a list names, by their paths within the folder that they have in common."""
+    found: dict[Path, Path] = {}
+    for one in (path for given in tables for path in _expanded(Path(given))):
+        if one.is_dir():
+            for path, name in _of_folder(one, roots):
+                found.setdefault(path, one.absolute() / name)
+            continue
+        if not one.is_file():
+            raise InputError("There is no such file", fix="Check its path.", file=str(one))
+        if one.suffix.lower() != ".parquet":
+            raise InputError(
+                "A list of files may hold Parquet files only",
+                fix="Give files whose names end in .parquet, or one table of another format.",
+                file=str(one),
+            )
+        path = one.resolve()
+        if roots is not None and not _within(path, roots):
+            raise InputError("This file may not be read", fix=_FIX, file=str(one))
+        found.setdefault(path, one.absolute())
+    if not found:
+        raise InputError("The list names no file", fix="Name Parquet files in it.")
+    common = os.path.commonpath([place.parent for place in found.values()])
+    return [(path, place.relative_to(common).as_posix()) for path, place in found.items()]
+
+
+def _expanded(given: Path) -> Sequence[Path]:
+    """What a pattern matches, without what `parquet_files` leaves out of folders."""
+    if not _is_pattern(given):
+        return [given]
+    whole = given.absolute()
+    try:
+        matching = sorted(Path(whole.anchor).glob(str(whole.relative_to(whole.anchor))))
+    except (ValueError, NotImplementedError):  # "a**"
+        matching = []
+    found = [
+        one
+        for one in matching
+        if (one.is_dir() or one.suffix.lower() == ".parquet")
+        and all(part[0] not in "._" or part in whole.parts for part in one.parts)
+    ]
+    if not found:
+        raise InputError("No Parquet file matches the pattern", fix="Check it.", file=str(given))
+    return found
+
+
+def _of_folder(folder: str | Path, roots: Sequence[Path] | None) -> list[tuple[Path, str]]:
     given = Path(folder)
     if "\0" in str(folder) or not given.is_dir():
         raise InputError("There is no such folder", fix="Check its path.", file=str(folder))
@@ -126,13 +227,7 @@ def parquet_files(
             fix="Give a folder of files whose names end in .parquet.",
             file=str(folder),
         )
-    if len(found) > MOST_FILES:
-        raise InputError(
-            f"The folder holds {len(found):,} Parquet files; at most {MOST_FILES:,} can be read",
-            fix="Write the table in fewer files.",
-            file=str(folder),
-        )
-    return tuple(sorted(found, key=lambda one: one[1]))
+    return found
 
 
 _UNLIKE = (pa.ArrowInvalid, pa.ArrowTypeError)

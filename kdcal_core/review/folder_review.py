@@ -1,4 +1,4 @@
-"""A review of a folder of predictions that may be larger than memory.
+"""A review of predictions in a folder or a list of files, which may be larger than memory.
 
 The roles of columns follow from a sample of rows, as for any table. What is said of all rows comes
 from their summary (`kdcal_core.review.folder_summary`).
@@ -12,7 +12,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from kdcal_core.data.parquet_folder import digest_of_files, parquet_files
+from kdcal_core.data.parquet_folder import (
+    PartedFiles,
+    digest_of_files,
+    is_parted,
+    name_of_parted,
+    parquet_files,
+    place_of_parted,
+)
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, silent
 from kdcal_core.review.folder_summary import (
@@ -41,8 +48,8 @@ _ROWS_ONLY = {
 
 
 def is_folder(given: NamedFiles) -> bool:
-    """Whether the predictions that the caller names lie in a folder of files."""
-    return given.predictions is not None and Path(given.predictions).is_dir()
+    """Whether the predictions that the caller names lie in a folder or a list of files."""
+    return given.predictions is not None and is_parted(given.predictions)
 
 
 def refuse_for_folder(given: NamedFiles) -> None:
@@ -56,7 +63,7 @@ def refuse_for_folder(given: NamedFiles) -> None:
     for name, why in _ROWS_ONLY.items():
         if getattr(given, name):
             raise InputError(
-                f"{given.option(name)} cannot be given for a folder of predictions: {why}",
+                f"{given.option(name)} cannot be given for a folder or a list of files: {why}",
                 fix="Leave it out, or give the rows as one file.",
             )
 
@@ -64,7 +71,7 @@ def refuse_for_folder(given: NamedFiles) -> None:
 def sampled_review(
     workspace: Workspace, given: NamedFiles, into: Path, roots: Sequence[Path] | None = None
 ) -> tuple[Review, FolderSize]:
-    """A scored review of some rows of the folder that ``given.predictions`` names.
+    """A scored review of some rows of the files that ``given.predictions`` names.
 
     Parameters
     ----------
@@ -85,8 +92,9 @@ def sampled_review(
         single numbers.
     """
     refuse_for_folder(given)
-    where = str(given.predictions)
-    sample, size = sample_of_folder(where, into, roots)
+    assert given.predictions is not None
+    where = place_of_parted(given.predictions)
+    sample, size = sample_of_folder(given.predictions, into, roots)
     with _of_sample(where):
         review = scored_review(workspace, replace(given, predictions=str(sample)))
     assert review.roles is not None
@@ -107,7 +115,7 @@ def _of_sample(where: str) -> Iterator[None]:
 
 def whole_review(
     review: Review,
-    folder: str,
+    folder: PartedFiles,
     into: Path,
     roots: Sequence[Path] | None = None,
     progress: Progress = silent,
@@ -147,11 +155,10 @@ def whole_review(
         raise InputError(
             "The folder changed while it was read",
             fix="Start again once its files are written.",
-            file=folder,
+            file=place_of_parted(folder),
         )
     table, scored = review.tables["calibration"], review.sets["calibration"]
-    name = Path(folder).resolve().name or folder
-    table = replace(table, name=name, digest=digest, n_rows=summary.n)
+    table = replace(table, name=name_of_parted(folder), digest=digest, n_rows=summary.n)
     scored = replace(
         scored,
         digest=summary.digest,

@@ -23,7 +23,13 @@ import pyarrow.parquet as pq
 
 from kdcal_core.blocks import in_flight
 from kdcal_core.data import Roles, Task
-from kdcal_core.data.parquet_folder import PartedTable, RowGroup, parquet_files
+from kdcal_core.data.parquet_folder import (
+    PartedFiles,
+    PartedTable,
+    RowGroup,
+    parquet_files,
+    place_of_parted,
+)
 from kdcal_core.diagnostics.summaries import Summary
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
@@ -61,7 +67,7 @@ class FolderSize:
 
 
 def sample_of_folder(
-    folder: str | Path,
+    folder: PartedFiles,
     into: Path,
     roots: Sequence[Path] | None = None,
 ) -> tuple[Path, FolderSize]:
@@ -69,7 +75,9 @@ def sample_of_folder(
 
     Parameters
     ----------
-    folder : path
+    folder : path or sequence of paths
+        A folder, a pattern or a list of files
+        (:func:`kdcal_core.data.parquet_folder.parquet_files`).
     into : Path
         An empty folder for the file.
     roots : sequence of Path, optional
@@ -94,7 +102,7 @@ def sample_of_folder(
 
 
 def summary_of_folder(
-    folder: str | Path,
+    folder: PartedFiles,
     roles: Roles,
     classes: Sequence[str],
     into: Path,
@@ -169,7 +177,7 @@ def folder_executor(size: FolderSize) -> Iterator[Executor | None]:
         yield executor
 
 
-def check_summarised(roles: Roles, folder: str | Path) -> None:
+def check_summarised(roles: Roles, folder: PartedFiles) -> None:
     """Refuse predictions of which no summary can be made in one pass.
 
     Raises
@@ -180,7 +188,7 @@ def check_summarised(roles: Roles, folder: str | Path) -> None:
     try:
         TALLIES[roles.task].columns(roles)
     except InputError as error:
-        raise error.at(file=str(folder)) from error
+        raise error.at(file=place_of_parted(folder)) from error
 
 
 def _reading(task: Task) -> dict[str, Any]:
@@ -273,7 +281,7 @@ def summary_of_part(asked: dict[str, Any], expected: int, progress: Progress = s
     return found
 
 
-def _files(folder: str | Path, roots: Sequence[Path] | None) -> dict[str, Any]:
+def _files(folder: PartedFiles, roots: Sequence[Path] | None) -> dict[str, Any]:
     files = parquet_files(folder, roots)
     return {"files": [{"path": str(path), "name": name} for path, name in files]}
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kdcal_core.data import CONFIDENCES, OutputKind, Roles, Task, classes_of, family_of
+from kdcal_core.data.parquet_folder import name_of_parted
 from kdcal_core.data.role_guesses import output_kind_named
 from kdcal_core.data.schema import Family
 from kdcal_core.errors import InputError
@@ -46,8 +47,10 @@ class NamedFiles:
         Column of the true class or outcome.
     model, data : str or None
         A model's file and rows for it.
-    predictions : str or None
-        In place of both: rows with the predictions in columns.
+    predictions : str or tuple of str or None
+        In place of both: rows with the predictions in columns. Predictions may be a folder of
+        Parquet files, a pattern, or a tuple of files, folders and patterns
+        (`kdcal_core.data.parquet_folder.parquet_files`).
     evaluation, training : str or None
         Further held-out rows; the model's training rows.
     foreign : sequence of str
@@ -76,7 +79,7 @@ class NamedFiles:
     target: str = ""
     model: str | None = None
     data: str | None = None
-    predictions: str | None = None
+    predictions: str | tuple[str, ...] | None = None
     evaluation: str | None = None
     training: str | None = None
     foreign: Sequence[str] = ()
@@ -96,6 +99,22 @@ class NamedFiles:
     true_mean: str | None = None
     by: Sequence[str] = ()
     option: Callable[..., str] = command_option
+
+    @property
+    def table(self) -> str:
+        """The file of the rows; empty without any.
+
+        Raises
+        ------
+        InputError
+            If they are several files.
+        """
+        rows = self.data or self.predictions or ""
+        if isinstance(rows, str):
+            return rows
+        raise InputError(
+            "The rows are in several files", fix="Give them as one file.", file=name_of_parted(rows)
+        )
 
 
 def check_files(given: NamedFiles) -> None:
@@ -121,7 +140,7 @@ def check_files(given: NamedFiles) -> None:
             fix="Give the signature that the key is to verify.",
         )
     check_outputs(given)
-    tables = (given.data, given.predictions, given.evaluation, given.training, *given.foreign)
+    tables = (given.table, given.evaluation, given.training, *given.foreign)
     for path in (given.model, given.signature, given.signature_key, *tables):
         if path and Path(path).is_dir():
             raise InputError("This is a folder", fix="Give the rows as one file.", file=path)
@@ -154,7 +173,7 @@ def scored_review(workspace: Workspace, given: NamedFiles) -> Review:
         signed = [(part, Path(path), Path(path).name) for part, path in parts if path]
         if signed:
             review = add_signature(workspace, review.id, signed)
-    table = Path(given.data or given.predictions or "")
+    table = Path(given.table)
     target = given.target
     review = add_table(workspace, review.id, "calibration", table, table.name, target=target)
     constant = None if given.outputs or given.parameters else constant_target(review)

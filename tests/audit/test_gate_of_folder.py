@@ -36,6 +36,7 @@ from kdcal_core.audit import (
     verify,
 )
 from kdcal_core.audit.gate import load_gate
+from kdcal_core.audit.gate_files import load_files
 from kdcal_core.audit.report import html_report, markdown_report
 from kdcal_core.checks import CHECKS, NEEDS_ROWS
 from kdcal_core.cli import main
@@ -182,7 +183,7 @@ def test_a_regression_has_its_report(spread: tuple[Gate, Gate], tmp_path: Path) 
     page = html.unescape(html_report(ours.content).decode())
     assert "PIT histogram" in page
     assert NEEDS_ROWS in page
-    assert "3 files of predictions in a folder" in markdown_report(ours.content)
+    assert "3 files of rows, of which counts are kept" in markdown_report(ours.content)
     assert read_content(content_bytes(ours.content)) == ours.content
     folder, _ = written(tmp_path, 0, 1.0)
     again = run_gate(config(folder, **GROUPS))
@@ -200,10 +201,10 @@ def test_the_digest_is_that_of_sha256sum(tmp_path: Path) -> None:
 def test_the_report_says_that_counts_were_judged(fair: tuple[Gate, Gate]) -> None:
     ours, theirs = fair
     page = html.unescape(html_report(ours.content).decode())
-    assert "is a folder of files, which may be larger than memory" in page
+    assert "lie in many files, which may be larger than memory" in page
     assert NEEDS_ROWS in page
-    assert "is a folder of files" not in html_report(theirs.content).decode()
-    assert "3 files of predictions in a folder" in markdown_report(ours.content)
+    assert "lie in many files" not in html_report(theirs.content).decode()
+    assert "3 files of rows, of which counts are kept" in markdown_report(ours.content)
     assert "A table of predictions" in markdown_report(theirs.content)
 
 
@@ -293,7 +294,7 @@ def test_what_needs_the_rows_is_refused(tmp_path: Path) -> None:
     asked = config(folder)
     for name, value in (("weight", "place"), ("evaluation", str(whole)), ("training", str(whole))):
         with pytest.raises(
-            InputError, match=f"{name} cannot be given for a folder of predictions: "
+            InputError, match=f"{name} cannot be given for a folder or a list of files: "
         ):
             run_gate(replace(asked, files=replace(asked.files, **{name: value})))
     with pytest.raises(InputError, match="calibrator cannot be given for a folder"):
@@ -393,7 +394,7 @@ def test_the_command_from_its_configuration_to_its_files(
     assert main([*run, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said == json.loads(Path("done/gate.json").read_text())
-    assert "folder of files" in Path("done/report.html").read_text()
+    assert "lie in many files" in Path("done/report.html").read_text()
     content = read_content(Path("done/audit.json").read_bytes())
     Path("again.toml").write_text(config_of(content))
     assert main(["audit", "run", "--config", "again.toml", "--out", "again"]) == 0
@@ -407,6 +408,38 @@ def test_columns_of_some_files_only_are_a_doubt_of_the_audit(tmp_path: Path) -> 
     gate = run_gate(config(folder, codes=("KC002",)))
     (doubt,) = gate.content.subject.doubts
     assert "'sex' (not in 2 of 3 files, the first 'a.parquet')" in doubt
-    with pytest.raises(InputError, match="other files of the folder have") as found:
+    with pytest.raises(InputError, match="other files of the table have") as found:
         run_gate(config(folder, codes=("KC002",), groups=("sex",)))
     assert (found.value.file, found.value.column) == ("a.parquet", "sex")
+
+
+def test_a_list_of_files_is_judged_as_their_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fair: tuple[Gate, Gate]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder, _ = written(tmp_path, 2, 1.0)
+    files = ("parts/later", "parts/b.parquet", "parts/a.parquet")
+    listed = config(folder, **GROUPS)
+    listed = replace(listed, files=replace(listed.files, predictions=files))
+    ours, theirs = run_gate(listed).content, fair[0].content
+    (mine,), (other,) = ours.subject.tables, theirs.subject.tables
+    assert mine.name == "later, b.parquet and a.parquet"
+    assert replace(mine, name="parts") == other
+    assert replace(ours, subject=theirs.subject) == theirs
+    words = ["audit", "init", "--predictions", *files, "--target", "y", "--event", "c1"]
+    (tmp_path / "[one]").mkdir()
+    asked = tmp_path / "[one]" / "audit.toml"
+    assert main([*words, "--out", str(asked)]) == 0
+    said = asked.read_text()
+    assert 'predictions = ["../parts/later", "../parts/b.parquet", "../parts/a.parquet"]' in said
+    assert {Path(one).name for one in read_config(asked).reads} == {f"{n}.parquet" for n in "abc"}
+    asked.write_text(said.replace('["../parts/later", "../parts/b', '"../parts/**/*').replace(
+        '*.parquet", "../parts/a.parquet"]', '*.parquet"'
+    ))  # fmt: skip
+    (found,) = run_gate(read_config(asked)).content.subject.tables
+    assert (found.name, found.digest, found.files) == ("*.parquet", other.digest, 3)
+    asked.write_text(said.replace('["../parts/later"', "[1"))
+    with pytest.raises(InputError, match="predictions is not a text or a list of texts"):
+        read_config(asked)
+    with pytest.raises(InputError, match="rows are in several files"):
+        load_files(listed, str(tmp_path / "one"))

@@ -273,7 +273,7 @@ def test_columns_of_some_files_only_are_a_warning(tmp_path, capsys):
     code, out, _ = run(capsys, "--predictions", folder)
     assert code == 0
     said = " ".join(out.split())
-    assert "Warning: Only some files of the folder have the column 'ward' (not in '1.parq" in said
+    assert "Warning: Only some files of the table have the column 'ward' (not in '1.parq" in said
     code, out, err = run(capsys, "--predictions", folder, "--json", "-")
     assert "'ward'" in json.loads(out)["doubts"][0]
     assert "'ward'" in err
@@ -316,3 +316,25 @@ def test_types_that_differ_are_named_with_column_and_file(tmp_path, capsys):
     code, _, err = run(capsys, "--predictions", folder)
     assert code == 2
     assert "file '1.parquet', column 'p_yes'" in " ".join(err.split())
+
+
+def test_a_list_or_a_pattern_is_the_folder(places, capsys):
+    folder = places[0]
+    _, wanted, _ = run(capsys, "--predictions", folder, "--json", "-")
+    a, b = folder / "a.parquet", folder / "b.parquet"
+    for named in ([b, a], [folder / "*.parquet"]):
+        code, out, err = run(capsys, "--predictions", *named, "--json", "-")
+        assert (code, err) == (0, "")
+        ours, theirs = json.loads(out), json.loads(wanted)
+        assert ours["inputs"]["calibration"].pop("name") in ("b.parquet and a.parquet", "*.parquet")
+        theirs["inputs"]["calibration"].pop("name")
+        assert ours == theirs
+    code, out, _ = run(capsys, "--predictions", a, "--predictions", b)
+    assert code == 0
+    assert "2 files and 5 row groups were read" in out
+    code, _, err = run(capsys, "--predictions", folder / "c-*.parquet")
+    assert code == 2
+    assert "No Parquet file matches the pattern" in err
+    code, _, err = run(capsys, "--predictions", a, b, "--evaluation", a)
+    assert code == 2
+    assert "--evaluation cannot be given for a folder or a list of files" in " ".join(err.split())

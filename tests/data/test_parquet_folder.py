@@ -40,7 +40,7 @@ def test_files_are_one_table_in_the_order_of_their_names(tmp_path):
     ]
     read = [block["x"].tolist() for one in table.groups for _, block in table.read(one, ["x"])]
     assert [one for block in read for one in block] == [1.0, 2.0, 3.0, 4.0, 5.0]
-    with pytest.raises(InputError, match="which other files of the folder have") as found:
+    with pytest.raises(InputError, match="which other files of the table have") as found:
         next(table.read(table.groups[0], ["only"]))
     assert (found.value.file, found.value.column) == ("a/z.PARQUET", "only")
     with pytest.raises(InputError, match="no such column"):
@@ -152,3 +152,41 @@ def test_damaged_empty_and_too_many_files_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "MOST_FILES", 2)
     with pytest.raises(InputError, match="at most 2"):
         parquet_files(tmp_path)
+
+
+def test_a_list_of_files_is_the_table_of_their_folder(tmp_path):
+    write(tmp_path / "a.parquet", p=[0.1])
+    (tmp_path / "deep").mkdir()
+    write(tmp_path / "deep" / "b.parquet", p=[0.2])
+    (tmp_path / "_left").mkdir()
+    write(tmp_path / "_left" / "c.parquet", p=[0.3])
+    whole = parquet_files(tmp_path)
+    assert [name for _, name in whole] == ["a.parquet", "deep/b.parquet"]
+    a, b = tmp_path / "a.parquet", tmp_path / "deep" / "b.parquet"
+    for named in ([b, a], [str(a), tmp_path / "deep"], [f"{tmp_path}/*.parquet", b, a],
+                  f"{tmp_path}/**/*.parquet", [tmp_path, a]):  # fmt: skip
+        assert parquet_files(named) == whole
+    (tmp_path / "link.parquet").symlink_to(a)
+    assert parquet_files([b, a, tmp_path / "link.parquet"]) == whole  # read once
+    assert [name for _, name in parquet_files([b])] == ["b.parquet"]
+
+
+def test_what_a_list_may_not_hold(tmp_path):
+    write(tmp_path / "a.parquet", p=[0.1])
+    (tmp_path / "b.csv").write_text("p\n0.1\n")
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    for named, says in (
+        ([tmp_path / "b.csv", tmp_path / "a.parquet"], "may hold Parquet files only"),
+        ([tmp_path / "c.parquet"], "There is no such file"),
+        (f"{tmp_path}/c-*.parquet", "No Parquet file matches the pattern"),
+        ([f"{tmp_path}/a**"], "No Parquet file matches the pattern"),
+        ([], "names no file"),
+    ):
+        with pytest.raises(InputError, match=says):
+            parquet_files(named)
+    with pytest.raises(InputError, match="may not be read"):
+        parquet_files([tmp_path / "a.parquet"], [inside])
+    (inside / "link.parquet").symlink_to(tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="may not be read"):
+        parquet_files([inside / "link.parquet"], [inside])

@@ -121,6 +121,6 @@ def test_faults_of_gathered_rows_name_the_file_of_the_folder(places, tmp_path):
     with pytest.raises(InputError, match="above 1") as found:
         score(workspace, review.id)
     assert (found.value.file, found.value.row) == ("later/c.parquet", 3)
-    with pytest.raises(InputError, match="other files of the folder have") as found:
+    with pytest.raises(InputError, match="other files of the table have") as found:
         set_roles(workspace, review.id, replace(roles, weight="only"), ("no", "yes"))
     assert (found.value.file, found.value.column) == ("a.parquet", "only")

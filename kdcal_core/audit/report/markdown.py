@@ -97,7 +97,7 @@ def _predictions(content: AuditContent) -> str:
     files = sum(one.files for one in content.subject.tables)
     if not files:
         return "A table of predictions"
-    return f"{counted(files, 'file')} of predictions in a folder, of which counts are kept"
+    return f"{counted(files, 'file')} of rows, of which counts are kept"
 
 
 def _state(audit: Audit | None, project: Project | None) -> str:
