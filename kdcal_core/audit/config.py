@@ -48,7 +48,7 @@ _FILES: dict[str, _Kind] = {
     "directory": str,
     "model": str,
     "calibrator": str,
-    "calibration": str,
+    "calibration": (str, list),
     "evaluation": str,
     "predictions": (str, list),
     "training": str,
@@ -190,18 +190,17 @@ class AuditConfig:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """Every file that it names, and those of a folder or a list of predictions."""
+        """Every file that it names, and those of a folder or a list of rows."""
         named = self.files
-        one_each = (named.model, named.data, named.evaluation, named.training)
-        predictions: Sequence[str | None] = ()
-        if named.predictions is not None and is_parted(named.predictions):
-            found = parquet_files(named.predictions, allowed_roots() or None)
-            predictions = [str(path) for path, _ in found]
-        elif isinstance(named.predictions, str):
-            predictions = [named.predictions]
+        one_each = (named.model, named.evaluation, named.training)
+        if is_parted(named.rows):
+            found = parquet_files(named.rows, allowed_roots() or None)
+            rows = [str(path) for path, _ in found]
+        else:
+            rows = [named.table]
         others = (self.calibrator, self.signature, self.signature_key)
         baseline = "" if self.baseline == "latest" else self.baseline
-        return tuple(filter(None, (*one_each, *predictions, *named.foreign, *others, baseline)))
+        return tuple(filter(None, (*one_each, *rows, *named.foreign, *others, baseline)))
 
 
 def toml_option(name: str, value: str = "") -> str:
@@ -321,9 +320,7 @@ def config_of_tables(content: Mapping[str, Any], folder: Path) -> AuditConfig:
 
 
 def _name_of(named: NamedFiles) -> str:
-    if named.predictions is None:
-        return Path(named.model or "audit").name
-    return name_of_parted(named.predictions)
+    return Path(named.model).name if named.model else name_of_parted(named.rows)
 
 
 def _groups(roles: Mapping[str, Any]) -> tuple[str, ...]:
@@ -406,7 +403,7 @@ def _files(files: Mapping[str, Any], roles: Mapping[str, Any], folder: Path) -> 
     return NamedFiles(
         target=roles["target"],
         model=_path(named.get("model"), folder),
-        data=None if without_model else _path(named.get("calibration"), folder),
+        data=None if without_model else _paths(named.get("calibration"), folder),
         predictions=_paths(named.get("predictions"), folder),
         evaluation=_path(named.get("evaluation"), folder),
         training=_path(named.get("training"), folder),

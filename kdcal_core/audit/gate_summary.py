@@ -43,7 +43,7 @@ from kdcal_core.diagnostics.summaries import (
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of, silent
 from kdcal_core.review import Review, Workspace
-from kdcal_core.review.folder_review import sampled_review, whole_review
+from kdcal_core.review.folder_review import sampled_review, source_of, whole_review
 from kdcal_core.review.folder_summary import folder_executor
 from kdcal_core.review.folder_tallies import TALLIES, DeclaredGroups
 from kdcal_core.store import load
@@ -80,7 +80,7 @@ class LoadedSummary:
 def load_summary(
     config: AuditConfig, folder: str, progress: Progress = silent, *, spread: bool = False
 ) -> LoadedSummary:
-    """Read the folder that a configuration names as predictions, in an empty folder.
+    """Read the folder or the list of files that a configuration names, in an empty folder.
 
     Parameters
     ----------
@@ -106,19 +106,19 @@ def load_summary(
     workspace = Workspace(place / "reviews")
     review, size = sampled_review(workspace, config.files, sample, roots)
     review = with_question(workspace, review, config, config.files)
-    assert config.files.predictions is not None
     declared = DeclaredGroups(config.groups, review.event)
     reading = part_of(progress, 0.05, 1.0)
     with folder_executor(size) if spread else nullcontext() as executor:
         whole = whole_review(
             review,
-            config.files.predictions,
+            config.files.rows,
             summary,
             roots,
             reading,
             groups=declared,
             size=size,
             executor=executor,
+            source=source_of(review, config.files),
         )
     return LoadedSummary(whole, size.files)
 

@@ -31,6 +31,7 @@ _SHOWS = ("list", "show", "compare", "key")
 """Actions of `kdcal audit` whose output is what was asked for, which --quiet leaves."""
 _NEGATIVE = re.compile(r"-[\d.]")  # no option begins like this
 _ROWS = "rows for --model (CSV, Parquet); - is standard input"
+_MANY = "several Parquet files, or a folder of them, may hold more rows than memory"
 
 
 class Parser(argparse.ArgumentParser):
@@ -101,15 +102,16 @@ def _diagnose(commands: argparse._SubParsersAction[Parser]) -> None:
         allow_abbrev=False,
     )
     table = command.add_mutually_exclusive_group(required=True)
-    table.add_argument("--data", metavar="TABLE", help=_ROWS)
+    table.add_argument(
+        "--data", metavar="FILE", nargs="+", action=OneOrMany, help=f"{_ROWS}; {_MANY}"
+    )
     table.add_argument(
         "--predictions",
-        metavar="TABLE",
+        metavar="FILE",
         nargs="+",
         action=OneOrMany,
         help="rows with the predictions in columns, such as one probability a class; no model; "
-        "- is standard input; several Parquet files, or a folder of them, may hold more rows than "
-        "memory",
+        f"- is standard input; {_MANY}",
     )
     command.add_argument("--model", metavar="FILE", help="the model (.onnx, .skops, .json, ...)")
     _signature(command)
@@ -191,9 +193,12 @@ def _audit(commands: argparse._SubParsersAction[Parser]) -> None:
     one.add_argument("--model", metavar="FILE", help="the model (.onnx, .skops, .json, ...)")
     _signature(one)
     table = one.add_mutually_exclusive_group()
-    table.add_argument("--data", metavar="TABLE", help="rows for --model (CSV, Parquet)")
     table.add_argument(
-        "--predictions", metavar="TABLE", nargs="+", action=OneOrMany,
+        "--data", metavar="FILE", nargs="+", action=OneOrMany,
+        help="rows for --model; several Parquet files, or a folder of them, are one table",
+    )  # fmt: skip
+    table.add_argument(
+        "--predictions", metavar="FILE", nargs="+", action=OneOrMany,
         help="rows with the predictions; several Parquet files, or a folder of them, are one table",
     )  # fmt: skip
     one.add_argument("--evaluation", metavar="TABLE", help="further held-out rows, if any")
@@ -587,11 +592,15 @@ def _score(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     command.add_argument("--model", metavar="FILE", help="the model that was calibrated")
     table = command.add_mutually_exclusive_group(required=True)
-    table.add_argument("--data", metavar="TABLE", help=_ROWS)
+    table.add_argument(
+        "--data", metavar="FILE", nargs="+", action=OneOrMany, help=f"{_ROWS}; {_MANY}"
+    )
     table.add_argument(
         "--predictions",
-        metavar="TABLE",
-        help="rows with the model's predictions in columns; - is standard input",
+        metavar="FILE",
+        nargs="+",
+        action=OneOrMany,
+        help=f"rows with the model's predictions in columns; - is standard input; {_MANY}",
     )
     _outputs(command)
     command.add_argument(
@@ -609,7 +618,10 @@ def _score(commands: argparse._SubParsersAction[Parser]) -> None:
         help="columns of the table that are written too, as text: a number of the case, say",
     )
     command.add_argument(
-        "--out", metavar="FILE", required=True, help="the table to write (.csv or .parquet)"
+        "--out",
+        metavar="FILE",
+        required=True,
+        help="the table to write (.csv or .parquet); of many files a new folder",
     )
     _force(command)
     command.add_argument(

@@ -180,7 +180,7 @@ def _first_look(config: AuditConfig, folder: Path) -> Review:
         review = scored_review(workspace, files)
     asked = with_question(workspace, review, config, files)
     if is_folder(files):  # not of the sample of its rows
-        return replace(asked, title=name_of_parted(files.predictions or ""))
+        return replace(asked, title=asked.title if files.model else name_of_parted(files.rows))
     return asked
 
 

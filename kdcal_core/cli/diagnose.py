@@ -24,6 +24,8 @@ from kdcal_core.cli.review_of_options import (
     copies_words,
     doubts_words,
     event_words,
+    model_input,
+    model_words,
     named_files,
     outputs_words,
     table_notes,
@@ -65,7 +67,7 @@ def run(options: argparse.Namespace) -> Report:
     InputError
         For input that cannot be used, with its file, column and row.
     """
-    if options.predictions and is_parted(options.predictions):
+    if is_parted(options.data or options.predictions):
         from kdcal_core.cli.diagnose_folder import run_folder  # its reader is not always needed
 
         return run_folder(options)
@@ -96,8 +98,7 @@ def _run(options: argparse.Namespace) -> Report:
         write_record(Path(options.json), content)
     texts = [_text(one, review, options.level) for one in measured]
     if review.model:
-        signed = f". {review.signature.said}" if review.signature else ""
-        texts.insert(0, printable(f"Model: {review.model.name}, {review.model.kind}{signed}"))
+        texts.insert(0, model_words(review))
     elif review.task == "classification":
         texts.insert(0, outputs_words(review))
     if review.task == "classification":
@@ -187,10 +188,7 @@ def _sets(review: Review) -> tuple[Which, ...]:
 
 
 def _inputs(review: Review) -> dict[str, dict[str, Any] | None]:
-    inputs: dict[str, dict[str, Any] | None] = {"model": None}
-    if review.model:
-        info = review.model
-        inputs["model"] = {"name": info.name, "kind": info.kind, "sha256": info.digest}
+    inputs = {"model": model_input(review)}
     for which, table in review.tables.items():
         inputs[which] = {"name": table.name, "rows": table.n_rows, "sha256": table.digest}
     return inputs

@@ -18,7 +18,14 @@ from kdcal_core.cli.diagnose_report import (
     report,
     write_record,
 )
-from kdcal_core.cli.review_of_options import doubts_words, event_words, named_files, outputs_words
+from kdcal_core.cli.review_of_options import (
+    doubts_words,
+    event_words,
+    model_input,
+    model_words,
+    named_files,
+    outputs_words,
+)
 from kdcal_core.cli.terminal import Report, check_out, progress_line, temporary_folder, warn
 from kdcal_core.data import Roles, Task
 from kdcal_core.data.parquet_folder import allowed_roots, name_of_parted, parquet_files
@@ -47,7 +54,7 @@ from kdcal_core.diagnostics.summaries import (
 from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells
 from kdcal_core.evaluation import summary_scores
 from kdcal_core.review import Review, Workspace, event_of, need_groups
-from kdcal_core.review.folder_review import refuse_for_folder, sampled_review
+from kdcal_core.review.folder_review import refuse_for_folder, sampled_review, source_of
 from kdcal_core.review.folder_summary import FolderSize, folder_executor, summary_of_folder
 from kdcal_core.review.folder_tallies import DeclaredGroups
 from kdcal_core.text import counted, listed, printable
@@ -73,11 +80,11 @@ def run_folder(options: argparse.Namespace) -> Report:
     """
     given = named_files(options)
     refuse_for_folder(given)
-    where = options.predictions
+    where = given.rows
     bins_of_cells(options.bins or 1)  # refuses before a long pass what it could not answer
     to_output, roots = options.json == "-", allowed_roots() or None
     if options.json is not None and not to_output:
-        read = [str(path) for path, _ in parquet_files(where, roots)]
+        read = [options.model, *(str(path) for path, _ in parquet_files(where, roots))]
         check_out(options.json, read, force=options.force)
     with temporary_folder() as folder, progress_line() as progress:
         made = [folder / name for name in ("sample", "review", "summary")]
@@ -98,11 +105,12 @@ def run_folder(options: argparse.Namespace) -> Report:
                 groups=DeclaredGroups(options.groups, event),
                 size=size,
                 executor=executor,
+                source=source_of(review, given),
             )
         measured = _measured(summary, review, options, event)
         doubts = doubts_words(review)
     name = name_of_parted(where)
-    inputs, settings = _inputs(name, size, summary), _settings(options, review)
+    inputs, settings = _inputs(name, size, summary, review), _settings(options, review)
     content = record([measured], review.task, inputs, settings, doubts)  # type: ignore[arg-type]
     if to_output:
         for doubt in doubts:
@@ -222,18 +230,20 @@ def _text(
     parts = listed([counted(size.files, "file"), counted(size.groups, "row group")])
     read, source = f"{parts[0].upper()}{parts[1:]} were read.", printable(name, 80)
     if isinstance(measured, Measured):
-        read = f"{outputs_words(review)} {read}"
+        read = f"{outputs_words(review)} {read}" if review.model is None else read
         read = "\n".join(filter(None, (read, event_words(review, measured.event))))
         shown = report(measured, source, level)
     else:
         shown = regression_report(measured, source, level)
     warnings = "\n".join(f"Warning: {doubt}" for doubt in doubts)
-    return "\n\n".join(filter(None, (warnings, read, shown)))
+    return "\n\n".join(filter(None, (warnings, model_words(review), read, shown)))
 
 
-def _inputs(name: str, size: FolderSize, summary: Summary) -> dict[str, dict[str, Any] | None]:
+def _inputs(
+    name: str, size: FolderSize, summary: Summary, review: Review
+) -> dict[str, dict[str, Any] | None]:
     return {
-        "model": None,
+        "model": model_input(review),
         "calibration": {
             "name": name,
             "rows": summary.n,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from dataclasses import fields
+from typing import Any
 
 from kdcal_core.data import Roles
 from kdcal_core.review import (
@@ -25,6 +26,22 @@ def named_files(options: argparse.Namespace) -> NamedFiles:
     """What the options of a command name."""
     names = {one.name for one in fields(NamedFiles)}
     return NamedFiles(**{name: value for name, value in vars(options).items() if name in names})
+
+
+def model_words(review: Review) -> str:
+    """The model and its signature; empty without one."""
+    if review.model is None:
+        return ""
+    signed = f". {review.signature.said}" if review.signature else ""
+    return printable(f"Model: {review.model.name}, {review.model.kind}{signed}")
+
+
+def model_input(review: Review) -> dict[str, Any] | None:
+    """The model as the JSON names it; None without one."""
+    info = review.model
+    if info is None:
+        return None
+    return {"name": info.name, "kind": info.kind, "sha256": info.digest}
 
 
 def outputs_words(review: Review) -> str:

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from kdcal_core.cli.as_json import json_report
 from kdcal_core.cli.review_of_options import named_files
-from kdcal_core.cli.terminal import Report, check_out, progress_line, table, with_standard_input
+from kdcal_core.cli.terminal import (
+    Report,
+    check_new_folder,
+    check_out,
+    progress_line,
+    table,
+    temporary_folder,
+    with_standard_input,
+)
 from kdcal_core.data import OutputKind
+from kdcal_core.data.parquet_folder import allowed_roots, is_parted, parquet_files
 from kdcal_core.data.scored_rows import SUFFIXES
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
@@ -36,19 +47,21 @@ def run(options: argparse.Namespace) -> Report:
 
 
 def _score(options: argparse.Namespace) -> Report:
-    source = options.data or options.predictions
-    _check(options, source)
+    parted = is_parted(options.data or options.predictions)
+    tables = _check(options, parted=parted)
     start = time.monotonic()
     out = Path(options.out)
     # Model, table and calibrator are read in a worker process with limits, as uploads are.
-    with new_file(out) as made, progress_line() as progress:
+    with _made(out, tables, parted=parted) as (suffix, outs), progress_line() as progress:
         found = run_limited(
-            "kdcal_core.cli.score:score_file",
+            "kdcal_core.cli.score:score_files",
             {
                 "calibrator": str(Path(options.calibrator).absolute()),
-                "data": str(Path(source).absolute()),
-                "out": str(made.absolute()),
-                "suffix": out.suffix.lower(),
+                "tables": [
+                    {"path": str(path), "name": name, "out": str(one)}
+                    for (path, name), one in zip(tables, outs, strict=True)
+                ],
+                "suffix": suffix,
                 "model": str(Path(options.model).absolute()) if options.model else None,
                 "any_model": options.any_model,
                 "outputs": [list(pair) for pair in options.outputs or ()],
@@ -65,7 +78,26 @@ def _score(options: argparse.Namespace) -> Report:
     return Report(_report(found, out.name, time.monotonic() - start))
 
 
-def score_file(
+@contextmanager
+def _made(
+    out: Path, tables: Sequence[tuple[Path, str]], *, parted: bool
+) -> Iterator[tuple[str, list[Path]]]:
+    """The format, and a file to write for each table, in place after the body succeeds."""
+    if not parted:
+        with new_file(out) as file:
+            yield out.suffix.lower(), [file.absolute()]
+        return
+    whole = out.absolute()
+    with temporary_folder(whole.parent) as folder:
+        made = folder / whole.name
+        places = [made / name for _, name in tables]
+        for one in places:
+            one.parent.mkdir(parents=True, exist_ok=True)
+        yield ".parquet", places
+        made.rename(whole)
+
+
+def score_files(
     parameters: list[list[str]],
     outputs: list[list[str]],
     output_kind: OutputKind | None,
@@ -73,15 +105,15 @@ def score_file(
     progress: Progress,
     **given: Any,
 ) -> dict[str, Any]:
-    """Score a table with a calibrator or a recalibrator, whichever the file holds.
+    """Score tables with a calibrator or a recalibrator, whichever the file holds.
 
     Raises
     ------
     InputError
-        As from `score_table` and `recalibrate_table`, and for columns named as of the other task.
+        As from `score_tables` and `recalibrate_tables`, and for columns named as of the other task.
     """
-    from kdcal_core.calibration.export.score_table import score_table
-    from kdcal_core.regression.recalibrated_table import recalibrate_table
+    from kdcal_core.calibration.export.score_table import score_tables
+    from kdcal_core.regression.recalibrated_table import recalibrate_tables
     from kdcal_core.store.archive import archive_kind
 
     if archive_kind(calibrator) == "recalibrator":
@@ -90,35 +122,49 @@ def score_file(
                 "The file is of a regression, and --outputs names columns of classes",
                 fix="Name the columns of the forecasts: --parameters mean=COLUMN.",
             )
-        return recalibrate_table(calibrator, parameters=parameters, progress=progress, **given)
+        return recalibrate_tables(calibrator, parameters=parameters, progress=progress, **given)
     if parameters:
         raise InputError(
             "The file is of a classification, and --parameters names columns of a regression",
             fix="Name the columns of the classes: --outputs CLASS=COLUMN.",
         )
-    return score_table(
+    return score_tables(
         calibrator, outputs=outputs, output_kind=output_kind, progress=progress, **given
     )
 
 
-def _check(options: argparse.Namespace, source: str) -> None:
+def _check(options: argparse.Namespace, *, parted: bool) -> Sequence[tuple[Path, str]]:
+    """The tables to score, each with its name, if all options fit."""
     if options.data and not options.model:
         raise InputError("--data needs --model", fix="Or give --predictions alone.")
     if options.predictions and options.model:
         raise InputError("--predictions takes no --model", fix="Give --data with --model.")
     check_outputs(named_files(options))
-    for path in (options.calibrator, options.model, source):
+    source = options.data or options.predictions
+    suffix = Path(options.out).suffix.lower()
+    for path in (options.calibrator, options.model, None if parted else source):
         if path and not Path(path).is_file():
             raise InputError("There is no such file", fix="Check its path.", file=path)
-    out = Path(options.out)
-    if out.suffix.lower() not in SUFFIXES:
+    tables: Sequence[tuple[Path, str]] = [(Path(str(source)).absolute(), Path(str(source)).name)]
+    if parted:
+        tables = parquet_files(source, allowed_roots() or None)
+    if parted and suffix in SUFFIXES:
         raise InputError(
-            f"The suffix {out.suffix!r} names no format to write",
+            "Rows in many files are scored into a folder, with a file for each of theirs",
+            fix="Name a folder that does not exist yet.",
+            file=options.out,
+        )
+    if parted:
+        check_new_folder(options.out)
+        return tables
+    if suffix not in SUFFIXES:
+        raise InputError(
+            f"The suffix {Path(options.out).suffix!r} names no format to write",
             fix="Name the file .csv or .parquet.",
             file=options.out,
         )
-    read = (source, options.model, options.calibrator)
-    check_out(options.out, read, force=options.force)
+    check_out(options.out, (source, options.model, options.calibrator), force=options.force)
+    return tables
 
 
 def _values(found: dict[str, Any]) -> dict[str, Any]:

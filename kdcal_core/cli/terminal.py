@@ -223,8 +223,10 @@ def with_standard_input(options: argparse.Namespace) -> Iterator[argparse.Namesp
 
 
 @contextmanager
-def temporary_folder() -> Iterator[Path]:
+def temporary_folder(where: Path | None = None) -> Iterator[Path]:
     """A folder of this user alone, which is deleted afterwards, whenever a signal ends the work.
+
+    It lies in the folder ``where``, hidden, or among temporary files.
 
     `tempfile.TemporaryDirectory` leaves it behind if the signal comes between its making and the
     note that it must go.
@@ -237,7 +239,8 @@ def temporary_folder() -> Iterator[Path]:
     >>> folder.exists()
     False
     """
-    folder = Path(tempfile.gettempdir()) / f"kdcal-{secrets.token_hex(16)}"  # a name of its own
+    name = f"kdcal-{secrets.token_hex(16)}"  # of its own
+    folder = Path(tempfile.gettempdir()) / name if where is None else where / f".{name}"
     with ExitStack() as after:
         after.callback(shutil.rmtree, folder, ignore_errors=True)
         folder.mkdir(mode=0o700)
@@ -303,6 +306,22 @@ def keep_what_is_read(out: str, reads: Iterable[str | None]) -> None:
     if path.exists() and any(Path(read).exists() and path.samefile(read) for read in reads if read):
         raise InputError(
             "The file to write is one of those that are read", fix="Choose another name.", file=out
+        )
+
+
+def check_new_folder(out: str) -> None:
+    """Refuse a folder to write that exists, or that cannot be made.
+
+    Raises
+    ------
+    InputError
+    """
+    path = Path(out)
+    if path.exists() or path.is_symlink():
+        raise InputError("The folder to write exists already", fix="Choose another name.", file=out)
+    if not path.absolute().parent.is_dir():
+        raise InputError(
+            "The folder to write into does not exist", fix="Create it first.", file=out
         )
 
 

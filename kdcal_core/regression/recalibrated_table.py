@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +77,37 @@ def recalibrate_table(
         If a file cannot be used, the recalibrator is for another model, a column is missing, or a
         row cannot be scored; with file, column and row.
     """
-    table = TableBlocks(data)
+    return recalibrate_tables(
+        recalibrator,
+        [{"path": data, "name": Path(data).name, "out": out}],
+        suffix,
+        model,
+        any_model,
+        parameters,
+        keep,
+        progress,
+    )
+
+
+def recalibrate_tables(
+    recalibrator: str,
+    tables: Sequence[Mapping[str, str]],
+    suffix: str,
+    model: str | None = None,
+    any_model: bool = False,
+    parameters: Sequence[Sequence[str]] = (),
+    keep: Sequence[str] = (),
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """As `recalibrate_table`, of the parts of one table, each with a file of its own to write.
+
+    Parameters
+    ----------
+    tables : sequence of {"path", "name", "out"}
+        The files, their names for errors, and the files to write.
+    """
+    parts = [TableBlocks(one["path"], name=one["name"]) for one in tables]
+    table = parts[0]
     opened = None if model is None else load_model(model, task="regression")
     loaded = load_recalibrator(recalibrator, model=opened, any_model=True)
     card = loaded.card
@@ -124,35 +154,39 @@ def recalibrate_table(
         [(name, pa.float64()) for name in ("mean", "std", *map(str, LEVELS))],
         table.file,
     )
-    n_rows = n_all = 0
-    total = np.zeros(2)
-    with table_writer(out, suffix, schema) as write:
-        for frame in table.read(list(dict.fromkeys([*reads, *keep]))):
-            with row_after(n_rows, table.file):
-                if opened is not None:
-                    found = loaded.score_rows(frame)
-                else:
-                    assert roles.family is not None
-                    columns = parameter_columns(frame, roles, table.file)
-                    forecasts = distribution_of(roles.family, columns, spread=card.spread)
-                    found = loaded.predict(forecasts, frame)
-                answers = _answers(found)
-            kept = [text_of(frame[name], safe=suffix == ".csv") for name in keep]
-            rows = pa.array(np.arange(n_rows + 1, n_rows + len(frame) + 1))
-            write(pa.RecordBatch.from_arrays([rows, *kept, *answers], schema=schema))
-            total += [float(one.sum()) for one in answers[:2]]
-            n_rows += len(frame)
-            n_all = n_all or max(table.n_rows, n_rows)
-            progress(n_rows / n_all, f"{n_rows:,} of {n_all:,} rows scored")
-    if not n_rows:
+    notes_of: dict[str, str] = {}
+    total, done = np.zeros(2), 0
+    for part, one in zip(parts, tables, strict=True):
+        n_rows = 0
+        with table_writer(one["out"], suffix, schema) as write:
+            for frame in part.read(list(dict.fromkeys([*reads, *keep]))):
+                with row_after(n_rows, part.file):
+                    if opened is not None:
+                        found = loaded.score_rows(frame)
+                    else:
+                        assert roles.family is not None
+                        columns = parameter_columns(frame, roles, part.file)
+                        forecasts = distribution_of(roles.family, columns, spread=card.spread)
+                        found = loaded.predict(forecasts, frame)
+                    answers = _answers(found)
+                kept = [text_of(frame[name], safe=suffix == ".csv") for name in keep]
+                rows = pa.array(np.arange(n_rows + 1, n_rows + len(frame) + 1))
+                write(pa.RecordBatch.from_arrays([rows, *kept, *answers], schema=schema))
+                total += [float(column.sum()) for column in answers[:2]]
+                n_rows += len(frame)
+                n_all = max(sum(each.n_rows for each in parts), done + n_rows)
+                progress((done + n_rows) / n_all, f"{done + n_rows:,} of {n_all:,} rows scored")
+        done += n_rows
+        notes_of |= part.notes
+    if not done:
         raise InputError("The table has no rows", fix="Give at least one row.", file=table.file)
     return {
-        "rows": n_rows,
-        "mean": total[0] / n_rows,
-        "std": total[1] / n_rows,
+        "rows": done,
+        "mean": total[0] / done,
+        "std": total[1] / done,
         "outcome": safe_cell(card.outcome),
         "fitted_on": {part: one.digest for part, one in card.data.items() if part != "evaluation"},
-        "notes": [*notes, *table.notes.values()],
+        "notes": [*notes, *notes_of.values()],
     }
 
 

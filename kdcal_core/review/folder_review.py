@@ -22,6 +22,7 @@ from kdcal_core.data.parquet_folder import (
 )
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, silent
+from kdcal_core.review.folder_source import SourceFiles
 from kdcal_core.review.folder_summary import (
     SAMPLE,
     FolderSize,
@@ -30,7 +31,7 @@ from kdcal_core.review.folder_summary import (
     summary_of_folder,
 )
 from kdcal_core.review.folder_tallies import TALLIES, DeclaredGroups
-from kdcal_core.review.named_files import NamedFiles, scored_review
+from kdcal_core.review.named_files import NamedFiles, check_files, scored_review
 from kdcal_core.review.review import Review
 from kdcal_core.review.workspace import Workspace
 
@@ -40,16 +41,16 @@ _ROWS_ONLY = {
     "time": "the intervals of dependent rows need the rows in the order of their times",
     "by": "the regions of a column follow from all its values",
     **dict.fromkeys(
-        ("model", "data", "evaluation", "training", "foreign"),
-        "its rows are counted without another file",
+        ("evaluation", "training", "foreign"),
+        "its rows are counted without another table",
     ),
 }
 """What needs the rows of one table, each with the reason."""
 
 
 def is_folder(given: NamedFiles) -> bool:
-    """Whether the predictions that the caller names lie in a folder or a list of files."""
-    return given.predictions is not None and is_parted(given.predictions)
+    """Whether the rows that the caller names lie in a folder or a list of files."""
+    return is_parted(given.rows)
 
 
 def refuse_for_folder(given: NamedFiles) -> None:
@@ -58,7 +59,8 @@ def refuse_for_folder(given: NamedFiles) -> None:
     Raises
     ------
     InputError
-        For other files beside the folder, and for columns of weights, clusters, times or regions.
+        For other tables beside the folder, and for columns of weights, clusters, times or regions.
+        As `kdcal_core.review.check_files`.
     """
     for name, why in _ROWS_ONLY.items():
         if getattr(given, name):
@@ -66,12 +68,13 @@ def refuse_for_folder(given: NamedFiles) -> None:
                 f"{given.option(name)} cannot be given for a folder or a list of files: {why}",
                 fix="Leave it out, or give the rows as one file.",
             )
+    check_files(given, parted=True)
 
 
 def sampled_review(
     workspace: Workspace, given: NamedFiles, into: Path, roots: Sequence[Path] | None = None
 ) -> tuple[Review, FolderSize]:
-    """A scored review of some rows of the files that ``given.predictions`` names.
+    """A scored review of some rows of the files that the caller names.
 
     Parameters
     ----------
@@ -92,14 +95,22 @@ def sampled_review(
         single numbers.
     """
     refuse_for_folder(given)
-    assert given.predictions is not None
-    where = place_of_parted(given.predictions)
-    sample, size = sample_of_folder(given.predictions, into, roots)
+    where = place_of_parted(given.rows)
+    sample, size = sample_of_folder(given.rows, into, roots)
+    part = {"data" if given.data else "predictions": str(sample)}
     with _of_sample(where):
-        review = scored_review(workspace, replace(given, predictions=str(sample)))
+        review = scored_review(workspace, replace(given, **part))  # type: ignore[arg-type]
     assert review.roles is not None
     check_summarised(review.roles, where)
     return review, size
+
+
+def source_of(review: Review, given: NamedFiles) -> SourceFiles:
+    """What makes the predictions of all rows: the review's model, if it has one."""
+    if review.model is None or given.model is None:
+        return SourceFiles()
+    named = {"name": review.model.name, "digest": review.model.digest}
+    return SourceFiles({"path": str(Path(given.model).absolute()), **named})
 
 
 @contextmanager
@@ -123,13 +134,14 @@ def whole_review(
     groups: DeclaredGroups | None = None,
     size: FolderSize | None = None,
     executor: Executor | None = None,
+    source: SourceFiles | None = None,
 ) -> Review:
     """The sampled review, with the name, the digest and the numbers of all rows of the folder.
 
     Their summary, a `kdcal_core.diagnostics.summaries.Summary` of its task, is stored into the
     empty folder ``into``. The digest of the table is that of its files
     (:func:`kdcal_core.data.parquet_folder.digest_of_files`), that of the set the summary's.
-    ``groups``, ``size`` and ``executor`` are as of
+    ``groups``, ``size``, ``executor`` and ``source`` are as of
     `kdcal_core.review.folder_summary.summary_of_folder`.
 
     Raises
@@ -150,6 +162,7 @@ def whole_review(
         groups=groups,
         size=size,
         executor=executor,
+        source=source,
     )
     if digest_of_files(parquet_files(folder, roots)) != digest:
         raise InputError(

@@ -35,7 +35,8 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
 from kdcal_core.jobs.executors import chosen_executor
 from kdcal_core.progress import Progress, silent
-from kdcal_core.review.folder_tallies import TALLIES, DeclaredGroups
+from kdcal_core.review.folder_source import FolderSource, SourceFiles
+from kdcal_core.review.folder_tallies import TALLIES, DeclaredGroups, columns_of
 from kdcal_core.store import decode, load, save
 from kdcal_core.text import counted
 
@@ -112,6 +113,7 @@ def summary_of_folder(
     groups: DeclaredGroups | None = None,
     size: FolderSize | None = None,
     executor: Executor | None = None,
+    source: SourceFiles | None = None,
 ) -> Summary:
     """The summary of the predictions in a folder, every row checked.
 
@@ -132,6 +134,9 @@ def summary_of_folder(
     executor : concurrent.futures.Executor, optional
         Its workers read parts of the folder, which they see under the same name, if the size is
         given. The summary is the same.
+    source : SourceFiles, optional
+        What makes the predictions, if the folder does not hold them. Workers see these files under
+        the same names.
 
     Raises
     ------
@@ -154,6 +159,7 @@ def summary_of_folder(
         "roles": asdict(roles),
         "classes": list(classes),
         "groups": asdict(groups or DeclaredGroups()),
+        "source": asdict(source or SourceFiles()),
     }
     if executor is not None and size is not None and size.files == len(files):
         found = _summary_of_parts(files, given, size, executor, progress or silent)
@@ -186,7 +192,7 @@ def check_summarised(roles: Roles, folder: PartedFiles) -> None:
         For predictions that are single numbers.
     """
     try:
-        TALLIES[roles.task].columns(roles)
+        FolderSource().columns(roles)
     except InputError as error:
         raise error.at(file=place_of_parted(folder)) from error
 
@@ -317,14 +323,24 @@ def summarise_files(
     roles: dict[str, Any],
     classes: list[str],
     groups: dict[str, Any],
+    source: dict[str, Any],
     folder: str,
     progress: Progress = silent,
     first: int = 0,
     threads: int = _THREADS,
 ) -> None:
     """Run in the worker: save the summary into the folder; ``first`` is its first row's place."""
-    table, known, declared = _table(files), decode(Roles, roles), decode(DeclaredGroups, groups)
-    found = summarise_table(table, known, classes, progress, threads, groups=declared, first=first)
+    known = decode(Roles, roles)
+    found = summarise_table(
+        _table(files),
+        known,
+        classes,
+        progress,
+        threads,
+        groups=decode(DeclaredGroups, groups),
+        first=first,
+        source=FolderSource.of(decode(SourceFiles, source), known),
+    )
     save(Path(folder), found)
 
 
@@ -341,10 +357,12 @@ def summarise_table(
     *,
     groups: DeclaredGroups | None = None,
     first: int = 0,
+    source: FolderSource | None = None,
 ) -> Summary:
     """The summary of all rows; the number of threads does not change its bytes.
 
-    Parameters and errors as for :func:`summary_of_folder`.
+    A model is asked in one thread, because it may use several itself. Parameters and errors as for
+    :func:`summary_of_folder`.
 
     Examples
     --------
@@ -358,14 +376,16 @@ def summarise_table(
     [[1, 0], [0, 1]]
     """
     rows, declared = TALLIES[roles.task], groups or DeclaredGroups()
-    columns = [*dict.fromkeys((*rows.columns(roles), *declared.columns))]
+    source = source or FolderSource()
+    columns = columns_of(roles, source, declared)
+    threads = threads if source.model is None else 1
     left = list(reversed(table.groups))
     lock, stop = threading.Lock(), threading.Event()
     done = 0
 
     def work() -> Summary | None:
         nonlocal done
-        tally = rows(roles, classes, declared)
+        tally = rows(roles, classes, declared, source)
         while not stop.is_set():
             with lock:
                 if not left:

@@ -11,14 +11,11 @@ import numpy as np
 import pandas as pd
 
 from kdcal_core.data import (
-    CONFIDENCES,
     Roles,
     ScoredSet,
     Task,
     check_proba,
     outcome_column,
-    output_matrix,
-    parameter_columns,
     target_labels,
     true_mean_column,
 )
@@ -32,8 +29,8 @@ from kdcal_core.diagnostics.summaries import (
     summarise_regression,
 )
 from kdcal_core.diagnostics.summaries.group_summary import load_group_kernel
-from kdcal_core.distributions import Normal, distribution_of
-from kdcal_core.errors import InputError
+from kdcal_core.distributions import Normal
+from kdcal_core.review.folder_source import FolderSource
 
 
 @dataclass(frozen=True)
@@ -57,6 +54,8 @@ class FolderTally(ABC):
         Of a classification.
     groups : DeclaredGroups
         Without columns none are counted.
+    source : FolderSource
+        Makes the predictions of the rows.
 
     Attributes
     ----------
@@ -67,18 +66,9 @@ class FolderTally(ABC):
     kind: ClassVar[type[Summary]]
 
     @abstractmethod
-    def __init__(self, roles: Roles, classes: Sequence[str], groups: DeclaredGroups) -> None: ...
-
-    @staticmethod
-    @abstractmethod
-    def columns(roles: Roles) -> list[str]:
-        """The columns that are read.
-
-        Raises
-        ------
-        InputError
-            For predictions of which a summary cannot be made in one pass.
-        """
+    def __init__(
+        self, roles: Roles, classes: Sequence[str], groups: DeclaredGroups, source: FolderSource
+    ) -> None: ...
 
     @abstractmethod
     def add(self, frame: pd.DataFrame, *, first: int) -> None:
@@ -104,19 +94,15 @@ class ClassRows(FolderTally):
 
     kind = ClassSummary
 
-    def __init__(self, roles: Roles, classes: Sequence[str], groups: DeclaredGroups) -> None:
+    def __init__(
+        self, roles: Roles, classes: Sequence[str], groups: DeclaredGroups, source: FolderSource
+    ) -> None:
         self._roles, self._classes, self._tally = roles, tuple(classes), ClassTally(classes)
-        self._asked = groups
+        self._asked, self._source = groups, source
         self._groups: GroupSummary | None = None
 
-    @staticmethod
-    def columns(roles: Roles) -> list[str]:
-        confident = roles.predicted and roles.output_kind in CONFIDENCES
-        named = (*(column for _, column in roles.outputs), *[roles.predicted] * bool(confident))
-        return _distinct(*named, roles.target)
-
     def add(self, frame: pd.DataFrame, *, first: int) -> None:
-        proba = output_matrix(frame, self._roles, self._classes)
+        proba = self._source.proba(frame, self._roles, self._classes)
         y = target_labels(frame, self._roles, self._classes)
         self._tally.add(proba, y, first=first)
         if columns := list(self._asked.columns):
@@ -147,29 +133,17 @@ class RegressionRows(FolderTally):
 
     kind = RegressionSummary
 
-    def __init__(self, roles: Roles, classes: Sequence[str], groups: DeclaredGroups) -> None:
-        self._roles, self._groups = roles, list(groups.columns)
+    def __init__(
+        self, roles: Roles, classes: Sequence[str], groups: DeclaredGroups, source: FolderSource
+    ) -> None:
+        self._roles, self._groups, self._source = roles, list(groups.columns), source
         self._total: RegressionSummary | None = None
-
-    @staticmethod
-    def columns(roles: Roles) -> list[str]:
-        if roles.family in ("point", "log_point"):
-            raise InputError(
-                "Predictions that are single numbers cannot be given as a folder: their spread is "
-                "fitted to the residuals of other rows, which takes the rows themselves",
-                fix="Give the rows as one file, or predictions with a spread: a standard "
-                "deviation, quantiles, or samples.",
-            )
-        parameters = (column for _, column in roles.parameters)
-        return _distinct(*parameters, roles.target, roles.true_mean)
 
     def add(self, frame: pd.DataFrame, *, first: int) -> None:
         roles = self._roles
         y = outcome_column(frame, roles)
-        columns = parameter_columns(frame, roles)
-        assert roles.family is not None
         part = summarise_regression(
-            distribution_of(roles.family, columns),
+            self._source.forecasts(frame, roles),
             y,
             first=first,
             true_mean=true_mean_column(frame, roles),
@@ -197,5 +171,13 @@ TALLIES: dict[Task, type[FolderTally]] = {"classification": ClassRows, "regressi
 """How rows are added up, by task."""
 
 
-def _distinct(*columns: str | None) -> list[str]:
-    return [one for one in dict.fromkeys(columns) if one]
+def columns_of(roles: Roles, source: FolderSource, groups: DeclaredGroups) -> list[str]:
+    """The columns that are read, each once.
+
+    Raises
+    ------
+    InputError
+        For predictions of which a summary cannot be made in one pass.
+    """
+    named = (*source.columns(roles), roles.target, roles.true_mean, *groups.columns)
+    return [one for one in dict.fromkeys(named) if one]

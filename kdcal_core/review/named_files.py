@@ -45,12 +45,13 @@ class NamedFiles:
     ----------
     target : str
         Column of the true class or outcome.
-    model, data : str or None
-        A model's file and rows for it.
+    model : str or None
+        A model's file.
+    data : str or tuple of str or None
+        Rows for it. Rows may be a folder of Parquet files, a pattern, or a tuple of files, folders
+        and patterns (`kdcal_core.data.parquet_folder.parquet_files`).
     predictions : str or tuple of str or None
-        In place of both: rows with the predictions in columns. Predictions may be a folder of
-        Parquet files, a pattern, or a tuple of files, folders and patterns
-        (`kdcal_core.data.parquet_folder.parquet_files`).
+        In place of both: rows with the predictions in columns.
     evaluation, training : str or None
         Further held-out rows; the model's training rows.
     foreign : sequence of str
@@ -78,7 +79,7 @@ class NamedFiles:
 
     target: str = ""
     model: str | None = None
-    data: str | None = None
+    data: str | tuple[str, ...] | None = None
     predictions: str | tuple[str, ...] | None = None
     evaluation: str | None = None
     training: str | None = None
@@ -101,6 +102,11 @@ class NamedFiles:
     option: Callable[..., str] = command_option
 
     @property
+    def rows(self) -> str | tuple[str, ...]:
+        """Where the rows lie; empty without any."""
+        return self.data or self.predictions or ""
+
+    @property
     def table(self) -> str:
         """The file of the rows; empty without any.
 
@@ -109,16 +115,20 @@ class NamedFiles:
         InputError
             If they are several files.
         """
-        rows = self.data or self.predictions or ""
-        if isinstance(rows, str):
-            return rows
+        if isinstance(self.rows, str):
+            return self.rows
         raise InputError(
-            "The rows are in several files", fix="Give them as one file.", file=name_of_parted(rows)
+            "The rows are in several files",
+            fix="Give them as one file.",
+            file=name_of_parted(self.rows),
         )
 
 
-def check_files(given: NamedFiles) -> None:
-    """Refuse files that do not fit together or do not exist, before reading any."""
+def check_files(given: NamedFiles, *, parted: bool = False) -> None:
+    """Refuse files that do not fit together or do not exist, before reading any.
+
+    ``parted`` is for rows that may lie in many files, which are looked for when they are read.
+    """
     if given.data and not given.model:
         raise InputError(
             f"{given.option('data')} needs {given.option('model')}",
@@ -140,7 +150,8 @@ def check_files(given: NamedFiles) -> None:
             fix="Give the signature that the key is to verify.",
         )
     check_outputs(given)
-    tables = (given.table, given.evaluation, given.training, *given.foreign)
+    rows = () if parted else (given.table,)
+    tables = (*rows, given.evaluation, given.training, *given.foreign)
     for path in (given.model, given.signature, given.signature_key, *tables):
         if path and Path(path).is_dir():
             raise InputError("This is a folder", fix="Give the rows as one file.", file=path)

@@ -6,6 +6,7 @@ import html
 import io
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -30,6 +31,7 @@ from kdcal_core.audit import (
     config_of,
     content_bytes,
     gate_json,
+    gate_summary,
     read_config,
     read_content,
     run_gate,
@@ -443,3 +445,46 @@ def test_a_list_of_files_is_judged_as_their_folder(
         read_config(asked)
     with pytest.raises(InputError, match="rows are in several files"):
         load_files(listed, str(tmp_path / "one"))
+
+
+SAMPLES = Path(__file__).parents[2] / "sample_data"
+
+
+@pytest.mark.parametrize(
+    ("sample", "target", "codes"),
+    [("adult", "income", ("KC001", "KC002", "KC003")), ("diamonds", "price", ("KC022",))],
+)
+def test_a_model_scores_the_folder_that_is_judged(
+    sample: str, target: str, codes: tuple[str, ...], tmp_path: Path
+) -> None:
+    (model,) = (SAMPLES / sample).glob("model.*")
+    whole, folder = SAMPLES / sample / "calibration.parquet", tmp_path / "rows"
+    folder.mkdir()
+    table = pq.read_table(whole)
+    pq.write_table(table.slice(0, 900), folder / "a.parquet", row_group_size=400)
+    pq.write_table(table.slice(900), folder / "b.parquet")
+    files = NamedFiles(target=target, model=str(model), data=(str(folder / "*.parquet"),))
+    asked = AuditConfig("A gate", files, codes=codes)
+    assert set(asked.reads) == {str(model), str(folder / "a.parquet"), str(folder / "b.parquet")}
+    ours = run_gate(asked).content
+    theirs = run_gate(replace(asked, files=replace(files, data=str(whole)))).content
+    assert ours.subject.model == theirs.subject.model
+    assert (ours.subject.tables[0].files, ours.checked.n) == (2, theirs.checked.n)
+    for a, b in zip(ours.checked.results, theirs.checked.results, strict=True):
+        assert (a.code, a.verdict) == (b.code, b.verdict)
+        assert a.worst.estimate.value == pytest.approx(b.worst.estimate.value, abs=2e-3)
+    assert f"Model {model.stem}" in markdown_report(ours)
+    shutil.copy(model, tmp_path / model.name)
+    changing = replace(asked, files=replace(files, model=str(tmp_path / model.name)))
+    (place := tmp_path / "loaded").mkdir()
+    with pytest.MonkeyPatch.context() as patched:
+        sampled = gate_summary.sampled_review
+
+        def then_changed(*given: Any) -> Any:
+            found = sampled(*given)
+            (tmp_path / model.name).write_bytes(model.read_bytes() + b" ")
+            return found
+
+        patched.setattr(gate_summary, "sampled_review", then_changed)
+        with pytest.raises(InputError, match="changed while rows were read"):
+            load_gate(changing, str(place))

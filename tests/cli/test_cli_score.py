@@ -291,3 +291,34 @@ def test_columns_of_almost_numbers_are_noted(
     texts(out)
     assert "mean confidence" in out.splitlines()[0]
     assert out.splitlines()[0].endswith("%.")
+
+
+def test_a_folder_is_scored_file_by_file(
+    capsys: pytest.CaptureFixture[str], place: Path, tmp_path: Path
+) -> None:
+    frame, source = pd.read_csv(place / "rows.csv"), tmp_path / "in"
+    (source / "deep").mkdir(parents=True)
+    frame[:300].to_parquet(source / "a.parquet")
+    frame[300:].to_parquet(source / "deep" / "b.parquet")
+    one, out = tmp_path / "one.parquet", tmp_path / "2026.11"
+    asked = [*words(place), "--keep", "income"]
+    assert run(capsys, *asked, "--data", place / "rows.csv", "--out", one)[0] == 0
+    code, said, err = run(capsys, *asked, "--data", source, "--out", out)
+    assert (code, err) == (0, "")
+    assert said.startswith("700 rows in ")
+    found = [pd.read_parquet(out / name) for name in ("a.parquet", "deep/b.parquet")]
+    assert [part["row"].tolist() for part in found] == [[*range(1, 301)], [*range(1, 401)]]
+    together = pd.concat(found, ignore_index=True).drop(columns="row")
+    pd.testing.assert_frame_equal(together, pd.read_parquet(one).drop(columns="row"))
+    assert {path.name for path in tmp_path.iterdir()} == {"in", "one.parquet", "2026.11"}
+    code, _, err = run(capsys, *asked, "--data", source, "--out", out)
+    assert code == 2
+    assert "exists already" in err
+    frame.assign(age="old")[300:].to_parquet(source / "deep" / "b.parquet")
+    code, _, err = run(capsys, *asked, "--data", source, "--out", tmp_path / "other")
+    assert code == 2
+    assert "file 'deep/b.parquet'" in " ".join(err.split())
+    code, _, err = run(capsys, *asked, "--data", source, "--out", tmp_path / "other.csv")
+    assert code == 2
+    assert "scored into a folder" in err
+    assert {path.name for path in tmp_path.iterdir()} == {"in", "one.parquet", "2026.11"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -338,3 +339,43 @@ def test_a_list_or_a_pattern_is_the_folder(places, capsys):
     code, _, err = run(capsys, "--predictions", a, b, "--evaluation", a)
     assert code == 2
     assert "--evaluation cannot be given for a folder or a list of files" in " ".join(err.split())
+
+
+SAMPLES = Path(__file__).parents[2] / "sample_data"
+
+
+def test_a_model_scores_a_folder_block_by_block(tmp_path, capsys):
+    place = SAMPLES / "adult"
+    table, folder = pq.read_table(place / "calibration.parquet"), tmp_path / "rows"
+    folder.mkdir()
+    pq.write_table(table.slice(0, 2000), folder / "a.parquet", row_group_size=700)
+    pq.write_table(table.slice(2000), folder / "b.parquet")
+    asked = ["diagnose", "--model", str(place / "model.json"), "--target", "income",
+             "--event", ">50K", "--groups", "sex", "--json"]  # fmt: skip
+    found = []
+    for path in (folder, place / "calibration.parquet"):
+        code = main([*asked, "-", "--data", str(path)])
+        said = capsys.readouterr()
+        assert (code, said.err) == (0, "")
+        found.append(json.loads(said.out))
+    assert found[0]["inputs"]["model"] == found[1]["inputs"]["model"]
+    assert found[0]["inputs"]["calibration"]["files"] == 2
+    (ours,), (theirs,) = (one["sets"] for one in found)
+    assert ours["n"] == theirs["n"] == table.num_rows
+    for part in ("classes", "confusion", "findings", "event"):
+        assert ours[part] == theirs[part]
+    for a, b in zip(ours["estimates"], theirs["estimates"], strict=True):
+        assert (a["label"], a["meaning"]) == (b["label"], b["meaning"])
+        assert a["value"] == pytest.approx(b["value"], abs=2e-3)
+    code = main([*asked[:-1], "--data", str(folder)])
+    said = capsys.readouterr().out
+    assert code == 0
+    assert said.startswith("Model: model.json, ")
+    assert "2 files and" in said
+    odd = table.slice(2000).set_column(
+        table.schema.get_field_index("age"), "age", pa.array(["old"] * (table.num_rows - 2000))
+    )
+    pq.write_table(odd, folder / "b.parquet")
+    code = main([*asked, "-", "--data", str(folder)])
+    assert code == 2
+    assert "column 'age'" in " ".join(capsys.readouterr().err.split())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -88,40 +88,76 @@ def score_table(
         If a file cannot be used, the calibrator is for another model, a column is missing, or a row
         cannot be scored; with file, column and row.
     """
-    table = TableBlocks(data)
+    return score_tables(
+        calibrator,
+        [{"path": data, "name": Path(data).name, "out": out}],
+        suffix,
+        model,
+        any_model,
+        outputs,
+        output_kind,
+        keep,
+        progress,
+    )
+
+
+def score_tables(
+    calibrator: str,
+    tables: Sequence[Mapping[str, str]],
+    suffix: str,
+    model: str | None = None,
+    any_model: bool = False,
+    outputs: Sequence[Sequence[str]] = (),
+    output_kind: OutputKind | None = None,
+    keep: Sequence[str] = (),
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """As `score_table`, of the parts of one table, each with a file of its own to write.
+
+    Parameters
+    ----------
+    tables : sequence of {"path", "name", "out"}
+        The files, their names for errors, and the files to write. The columns that hold the
+        predictions follow from the first.
+    """
+    parts = [TableBlocks(one["path"], name=one["name"]) for one in tables]
+    first = next((one for one in parts if one.n_rows), parts[0])  # a part may be empty
     scorer: _Predictions | _Model
     if model is None:
         named = tuple((name, at) for name, at in outputs)
-        scorer = _Predictions.of(calibrator, table, named, output_kind)
+        scorer = _Predictions.of(calibrator, first, named, output_kind)
     else:
-        scorer = _Model.of(calibrator, table, model, any_model)
+        scorer = _Model.of(calibrator, first, model, any_model)
     classes = scorer.loaded.card.classes
     shown = tuple(map(safe_cell, classes)) if suffix == ".csv" else classes
     keep = tuple(dict.fromkeys(keep))
     columns = list(dict.fromkeys([*scorer.columns, *keep]))
     schema = _schema(classes, keep, scorer.table.file)
     unseen: Counter[str] = Counter()
-    counts, total, n_rows, n_all = np.zeros(len(classes), dtype=np.int64), 0.0, 0, 0
-    with table_writer(out, suffix, schema) as write:
-        for frame in scorer.table.read(columns):
-            with row_after(n_rows, scorer.table.file):
-                found = scorer.loaded.calibrated(scorer.proba(frame), frame)
-                unseen.update(scorer.loaded.calibrator.unseen(frame))
-            kept = [text_of(frame[name], safe=suffix == ".csv") for name in keep]
-            write(_rows(found, shown, n_rows, kept, schema))
-            counts += np.bincount(found.predicted, minlength=len(classes))
-            total += float(found.confidence.sum())
-            n_rows += len(frame)
-            n_all = n_all or max(scorer.table.n_rows, n_rows)
-            progress(n_rows / n_all, f"{n_rows:,} of {n_all:,} rows scored")
-    if not n_rows:
-        raise InputError(
-            "The table has no rows", fix="Give at least one row.", file=scorer.table.file
-        )
+    notes: dict[str, str] = {}
+    counts, total, done = np.zeros(len(classes), dtype=np.int64), 0.0, 0
+    for part, one in zip(parts, tables, strict=True):
+        scoring, n_rows = replace(scorer, table=part), 0
+        with table_writer(one["out"], suffix, schema) as write:
+            for frame in part.read(columns):
+                with row_after(n_rows, part.file):
+                    found = scorer.loaded.calibrated(scoring.proba(frame), frame)
+                    unseen.update(scorer.loaded.calibrator.unseen(frame))
+                kept = [text_of(frame[name], safe=suffix == ".csv") for name in keep]
+                write(_rows(found, shown, n_rows, kept, schema))
+                counts += np.bincount(found.predicted, minlength=len(classes))
+                total += float(found.confidence.sum())
+                n_rows += len(frame)
+                n_all = max(sum(each.n_rows for each in parts), done + n_rows)
+                progress((done + n_rows) / n_all, f"{done + n_rows:,} of {n_all:,} rows scored")
+        done += n_rows
+        notes |= part.notes
+    if not done:
+        raise InputError("The table has no rows", fix="Give at least one row.", file=parts[0].file)
     return {
-        "rows": n_rows,
+        "rows": done,
         "classes": dict(zip(classes, counts.tolist(), strict=True)),
-        "confidence": total / n_rows,
+        "confidence": total / done,
         "fitted_on": {
             part: mark.digest
             for part, mark in scorer.loaded.card.data.items()
@@ -129,7 +165,7 @@ def score_table(
         },
         "notes": [
             *scorer.notes,
-            *scorer.table.notes.values(),
+            *notes.values(),
             *(
                 f"{counted(n, 'row')} {'has' if n == 1 else 'have'} a category in "
                 f"{column[:80]!r} that the calibrator's fit did not see: it treats their value as "
