@@ -52,9 +52,11 @@ ADVICE = """
 
 SEARCHES = (
     "**Quick**: half of the rows are used to find the regions and the other half to judge them; "
-    "sliders take effect at once. **Thorough**: all rows are used to find the regions, which are "
-    "then compared with what the same search finds if the model is right. It finds more, above all "
-    "faults that two columns define, and starts only on request."
+    "sliders take effect at once. Of a million rows or more, 500,000 drawn ones find the regions, "
+    "all others judge them, and the map of a region is fitted to some of these. **Thorough**: all "
+    "rows are used to find the regions, which are then compared with what the same search finds if "
+    "the model is right. It finds more, above all faults that two columns define, and starts only "
+    "on request."
 )
 HARDER = (
     "Grows the tree on all rows, and 200 more trees on outcomes drawn from the stated "
@@ -65,7 +67,7 @@ HARDER = (
 )
 QUICK_SHOWN = (
     "The quick search is shown. Its p values may differ from those of the thorough search, which "
-    "is judged on all rows, not on half of them."
+    "is judged on all rows, not on a part of them."
 )
 QUICK_UNTIL_THEN = "There is no thorough search with these settings yet, so the quick one is shown."
 
@@ -74,8 +76,8 @@ def thorough_shown(search: RegionSearch) -> str:
     """A note that the thorough search is shown, and why its p values differ."""
     return (
         "The thorough search is shown. Its p values may differ from those of the quick search, "
-        "which is judged on half of the rows and corrected for its own regions only. Here they are "
-        "corrected for every region that could have been found, and with "
+        "which is judged on a part of the rows and corrected for its own regions only. Here they "
+        "are corrected for every region that could have been found, and with "
         f"{search.redraws:,} redraws they are at least {1.0 / (search.redraws + 1.0):.3f}."
     )
 

@@ -77,10 +77,11 @@ of regions (Holm).
 """
 _HALVES = r"""
 **Corrected for the search.** A long enough search always finds some region that looks wrong. One
-half of the rows is therefore used to find the regions and the other half, whose outcomes were not
-used, to judge them; p values are corrected for the number of regions (Holm). If the model is right
-everywhere, at most 5% of searches colour any region. The **minimum detectable gap** of a region
-would be found in four of five searches of this size; smaller faults may be missed.
+half of the rows, or 500,000 drawn ones of a million and more, is therefore used to find the
+regions, and the others, whose outcomes were not used, to judge them; p values are corrected for the
+number of regions (Holm). If the model is right everywhere, at most 5% of searches colour any
+region. The **minimum detectable gap** of a region would be found in four of five searches of this
+size; smaller faults may be missed.
 """
 _REDRAWN = r"""
 **Corrected for the search.** A long enough search always finds some region that looks wrong. This
@@ -104,9 +105,9 @@ meets, to one region. Larger marks have more rows. The colours show the fault of
 distributions there, from the location and the spread of the PIT values (Torres et al., section 2).
 A hollow region differs by no more than chance explains.
 
-One half of the rows is used to find the regions, the other half to judge them; p values are
-corrected for the number of regions (Holm). If the model is right everywhere, at most 5% of searches
-colour any region (our addition).
+One half of the rows, or 500,000 drawn ones of a million and more, is used to find the regions, the
+others to judge them; p values are corrected for the number of regions (Holm). If the model is right
+everywhere, at most 5% of searches colour any region (our addition).
 """
 BESIDE = r"""
 On the left are the rows of the picked region, on the right all judged rows, on one scale. At points

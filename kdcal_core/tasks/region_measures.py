@@ -39,6 +39,12 @@ from kdcal_core.diagnostics import (
     pit_histogram,
 )
 from kdcal_core.diagnostics.regression.local_faults import OTHERS
+from kdcal_core.diagnostics.summaries import (
+    PitRegions,
+    summary_auroc,
+    summary_gap,
+    summary_log_loss,
+)
 from kdcal_core.diagnostics.targets import Target, targets
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import MODEL
@@ -46,13 +52,15 @@ from kdcal_core.partition.tree import BinnedInputs, bin_inputs, unusable_columns
 from kdcal_core.review import Part, Which, input_columns, left_out
 from kdcal_core.statistics import of_rows
 from kdcal_core.store import decode, load
-from kdcal_core.tasks.decorators import ALL_ROWS, Sets, review_task, the_set
+from kdcal_core.tasks.counted_regions import CountedRegions, regions_by_counts
+from kdcal_core.tasks.decorators import ALL_ROWS, SUMMED, Sets, review_task, the_set
 from kdcal_core.tasks.pit_measures import MAX_ROWS, PitRows, pit_rows, pit_values
 from kdcal_core.tasks.region_search import RegionSearchRun, class_regions
 from kdcal_core.tasks.regions import EventScores, RegionsRun
 from kdcal_core.tasks.set_measures import Refused
 
 COLUMN_BINS, COLUMN_LEVELS = 10, 30
+_LOOKED_AT = 20_000  # of very many rows, for what each column holds
 PANEL_BINS = 10  # bins of the panel of a region
 SCORE_BINS = 15  # bins of all judged rows before and after calibration
 
@@ -109,7 +117,10 @@ class RegionColumns:
     columns: tuple[str, ...]
 
 
-_MAPS = "maps of either of two classes, intervals by scatter, smooth curves, boxes, parts"
+_MAPS = (
+    "maps of either of two classes, intervals by scatter, smooth curves, boxes, parts, many rows "
+    "by their counts"
+)
 
 
 def _cut(arguments: dict[str, Any]) -> tuple[Part, ...]:
@@ -124,10 +135,13 @@ def region_columns(sets: Sets, *, which: Which) -> RegionColumns:
     review = sets.reader.review
     roles = review.roles or Roles()
     names = input_columns(review)
-    frame = sets.frame(which, tuple(names))
+    many = _summarised(sets, which)
+    frame = sets.reader.frame(which, names, _LOOKED_AT) if many else sets.frame(which, tuple(names))
     unusable = unusable_columns(frame)
     inputs = tuple(name for name in names if name not in unusable)
     constant = [name for name in inputs if _is_constant(frame[name])]
+    if many:
+        constant = [one for one in constant if _is_constant(sets.frame(which, (one,))[one])]
     taken = {*used_columns(roles), *inputs}
     others = [one.name for one in review.tables[which].columns if one.name not in taken]
     beside = (
@@ -254,6 +268,9 @@ def region_panels(
     search = _search(sets, which, question, run)
     sets.progress(0.5, "Looking at the regions closely")
     regression = _is_regression(sets)
+    counted = _counted(sets, which, question, run)
+    if counted is not None:
+        return _counted_panels(sets, which, question, counted, leaves)
     panel = _pit_panel if regression else _stated_panel
     key = _key(which, question, run)
     everything: RegionPanel = sets.keep(
@@ -269,7 +286,7 @@ def region_panels(
         return RegionPanels(everything, regions, (), ())
     sets.progress(0.8, "Fitting a map to every region")
     fits, maps = sets.keep(
-        ("region maps", *key), lambda: _fitted_maps(sets.read(which), question, search)
+        ("region maps", *key), lambda: _fitted_maps(sets.read(which), search, question)
     )
     return RegionPanels(everything, regions, fits, maps)
 
@@ -302,9 +319,16 @@ class ModelEstimates:
     auc: Estimate | None
 
 
-@review_task("Regions: measuring all rows, with intervals", reads=the_set)
+@review_task("Regions: measuring all rows, with intervals", reads=the_set, edition=SUMMED)
 def model_estimates(sets: Sets, *, which: Which) -> ModelEstimates:
     """The model as it is, on all rows of a set."""
+    whole = sets.summary(which)
+    if whole is not None:
+        return ModelEstimates(
+            summary_log_loss(whole),
+            summary_gap(whole),
+            summary_auroc(whole) if len(whole.classes) == 2 and whole.joint.any(1).all() else None,
+        )
     scored = sets.read(which)
     proba, y, weight = scored.proba, scored.y, scored.weight
     two = proba.shape[1] == 2 and len(np.unique(y)) == 2
@@ -437,6 +461,9 @@ def _search(sets: Sets, which: Which, question: RegionQuestion, run: str | None)
             return load(run, RegionSearchRun).search
         if question.purpose == "column":
             return _along(sets, which, question)
+        counted = _counted(sets, which, question, run)
+        if counted is not None:
+            return counted.search
         inputs = region_columns(sets, which=which).inputs
         frame = sets.frame(which, tuple(input_columns(sets.reader.review)))[list(inputs)]
         if _is_regression(sets):
@@ -445,6 +472,65 @@ def _search(sets: Sets, which: Which, question: RegionQuestion, run: str | None)
 
     found: RegionSearch = sets.keep(("regions", *_key(which, question, run)), make)
     return found
+
+
+def _counted(
+    sets: Sets, which: Which, question: RegionQuestion, run: str | None
+) -> CountedRegions | None:
+    """The search of very many rows by their counts; None of any other, and for other questions."""
+    if run is not None or question.purpose != "wrong":
+        return None
+
+    def make() -> CountedRegions | None:
+        try:
+            return regions_by_counts(
+                sets,
+                which,
+                region_columns(sets, which=which).inputs,
+                target=question.label,
+                max_depth=question.max_depth,
+                min_rows=question.min_rows,
+            )
+        except InputError as error:
+            raise _NoRegionsError(error) from error
+
+    found: CountedRegions | None = sets.keep(("counted", *_key(which, question, run)), make)
+    return found
+
+
+def _summarised(sets: Sets, which: Which) -> bool:
+    one = sets.regression_summary if _is_regression(sets) else sets.summary
+    return one(which) is not None
+
+
+def _counted_panels(
+    sets: Sets,
+    which: Which,
+    question: RegionQuestion,
+    counted: CountedRegions,
+    leaves: Sequence[int] | None,
+) -> RegionPanels:
+    """As `region_panels`; the map of every region is fitted to drawn rows."""
+    cells = counted.cells
+    chosen = [leaf for leaf in cells.some if leaves is None or leaf in leaves]
+    if isinstance(cells, PitRegions):
+        stated = sets.distributions(which).distribution.stated_levels
+        everything, *regions = (
+            RegionPanel(
+                leaf, pit=cells.histogram(leaf, PANEL_BINS), fault=cells.fault(leaf, stated)
+            )
+            for leaf in (-1, *chosen)
+        )
+        return RegionPanels(everything, tuple(regions), (), ())
+    everything, *regions = (
+        RegionPanel(leaf, reliability=cells.curve(leaf, PANEL_BINS)) for leaf in (-1, *chosen)
+    )
+    sets.progress(0.8, "Fitting a map to every region")
+    fits, maps = sets.keep(
+        ("region maps", *_key(which, question, None)),
+        lambda: _fitted_maps(*counted.drawn(sets.read(which)), question=question),
+    )
+    return RegionPanels(everything, tuple(regions), fits, maps)
 
 
 def _of_pit(
@@ -582,7 +668,7 @@ def _pit_panel(
 
 
 def _fitted_maps(
-    scored: ScoredSet, question: RegionQuestion, search: RegionSearch
+    scored: ScoredSet, search: RegionSearch, question: RegionQuestion
 ) -> tuple[tuple[RegionFit, ...], tuple[RegionMap, ...]]:
     kept = np.flatnonzero(search.leaf >= 0)
     weight = np.ones(len(kept)) if scored.weight is None else scored.weight[kept]

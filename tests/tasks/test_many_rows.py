@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,13 @@ import pytest
 from workerless import working_here
 
 from kdcal_core.audit import AuditSettings, make_audit
+from kdcal_core.data import at_most
+from kdcal_core.diagnostics import (
+    confidence_reliability,
+    describe_pit_regions,
+    describe_regions,
+    pit_histogram,
+)
 from kdcal_core.diagnostics.summaries import drawn_rows
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
@@ -24,22 +31,29 @@ from kdcal_core.review import (
     set_summary,
 )
 from kdcal_core.tasks import (
+    RegionQuestion,
     Sets,
     class_curves,
     class_halves,
     class_histograms,
     counted_groups,
+    counted_regions,
     decision_measures,
+    model_estimates,
     pit_histograms,
     pit_overview,
     predicted_class,
     quick_checks,
+    region_measures,
+    region_rows,
+    regions_at_once,
     set_decisions,
     set_groups,
     set_overview,
     set_pit_groups,
     set_reliability,
 )
+from kdcal_core.tasks.pit_measures import pit_values
 
 N = 4000
 SET = {"which": "calibration"}
@@ -380,3 +394,67 @@ def test_a_confined_worker_can_write_a_summary(tmp_path) -> None:
     add_table(workspace, review.id, "calibration", path, path.name)
     review = score(workspace, review.id)
     assert sets_of(workspace, review).summary("calibration").n == len(p)
+
+
+def said_of(region) -> tuple[str, ...]:
+    return (region.words, *(condition.words for condition in region.conditions))
+
+
+@pytest.mark.parametrize("label", [None, 1])
+def test_regions_found_on_drawn_rows_are_judged_on_all_others(both, label, monkeypatch) -> None:
+    monkeypatch.setattr(counted_regions, "GROWN_ON", 1500)
+    plain, summed, n_classes = both
+    if n_classes > 2:
+        label = None
+    asked = {**SET, "asked": asdict(RegionQuestion(max_depth=2, min_rows=60, label=label))}
+    found = regions_at_once(summed, **asked)
+    rows = region_measures._search(summed, "calibration", RegionQuestion(**asked["asked"]), None)
+    search = found.found.search
+    assert (search.n_grow, search.n_judge) == (1500, N - 1500)
+    assert search.tree.n_leaves == len(search.regions)
+    drawn = rows.leaf == -1
+    np.testing.assert_array_equal(np.flatnonzero(drawn), at_most(N, 1500))
+    scored = plain.read("calibration")
+    target = "confidence" if label is None else label
+    known = describe_regions(scored, rows.leaf, tree=search.tree, target=target)
+    assert [one.words for one in search.regions] == [one.words for one in known.regions]
+    for one, two in zip(search.regions, known.regions, strict=True):
+        assert (one.n, one.fault, said_of(one)) == (two.n, two.fault, said_of(two))
+        assert one.share == pytest.approx(two.share)
+        close(one.gap, two.gap)
+    close(search.overall, known.overall)
+    assert [one.leaf for one in found.panels.regions] == [one.leaf for one in search.regions]
+    mine = known.leaf == 0
+    right = scored.y == (scored.proba.argmax(axis=1) if label is None else label)
+    said = scored.proba.max(axis=1) if label is None else scored.proba[:, label]
+    curve = confidence_reliability(said[mine], right[mine].astype(int), n_bins=10).curves[0]
+    np.testing.assert_array_equal(found.panels.of(0).reliability.count, curve.count)
+    np.testing.assert_allclose(found.panels.of(0).reliability.accuracy, curve.accuracy)
+    assert len(found.panels.maps) == search.tree.n_leaves
+    mine_rows = region_rows(summed, **asked, leaf=0)
+    assert mine_rows.n == search.regions[0].n
+    assert set(mine_rows.rows) <= set(np.flatnonzero(mine))
+    for one, two in zip(
+        *(asdict(model_estimates(each, **SET)).values() for each in (plain, summed)), strict=True
+    ):
+        assert (one is None) == (two is None)
+    close(model_estimates(summed, **SET).log_loss, model_estimates(plain, **SET).log_loss)
+
+
+def test_regions_of_forecasts_found_on_drawn_rows(both_forecasts, monkeypatch) -> None:
+    monkeypatch.setattr(counted_regions, "GROWN_ON", 1500)
+    plain, summed = both_forecasts
+    question = RegionQuestion(max_depth=2, min_rows=60)
+    asked = {"which": "evaluation", "asked": asdict(question)}
+    found = regions_at_once(summed, **asked)
+    rows = region_measures._search(summed, "evaluation", question, None)
+    search, pit = found.found.search, pit_values(plain, "evaluation")
+    known = describe_pit_regions(pit, rows.leaf, tree=search.tree)
+    assert (search.n_grow, search.n_judge) == (1500, N - 1500)
+    for one, two in zip(search.regions, known.regions, strict=True):
+        assert (one.n, one.fault, said_of(one)) == (two.n, two.fault, said_of(two))
+        close(one.gap, two.gap)
+        close(one.spread, two.spread, least=5e-4)
+    histogram = pit_histogram(pit[rows.leaf == 0], 10)
+    np.testing.assert_array_equal(found.panels.of(0).pit.counts, histogram.counts)
+    assert found.panels.of(0).fault.kind == search.regions[0].fault

@@ -11,6 +11,7 @@ from kdcal_core.diagnostics.summaries.class_estimates import (
     summary_event_estimates,
     summary_gap,
     summary_line,
+    summary_log_loss,
     summary_reliability,
     summary_scores,
     summary_tiles,
@@ -47,6 +48,7 @@ from kdcal_core.diagnostics.summaries.predicted_class import (
     summary_halves,
     summary_of_predicted,
 )
+from kdcal_core.diagnostics.summaries.region_estimates import PitRegions, ScoreRegions
 from kdcal_core.diagnostics.summaries.regression_estimates import (
     summary_bias,
     summary_coverage,
@@ -76,7 +78,9 @@ __all__ = [
     "ClassTally",
     "DrawnRows",
     "GroupSummary",
+    "PitRegions",
     "RegressionSummary",
+    "ScoreRegions",
     "Summary",
     "area_bound",
     "certain_rows",
@@ -107,6 +111,7 @@ __all__ = [
     "summary_groups",
     "summary_halves",
     "summary_line",
+    "summary_log_loss",
     "summary_of_predicted",
     "summary_pit_group_search",
     "summary_pit_groups",

@@ -189,6 +189,20 @@ def summary_event_estimates(
     )
 
 
+def summary_log_loss(summary: ClassSummary, *, level: float = 0.95) -> Estimate:
+    """As :func:`kdcal_core.diagnostics.log_loss`.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics.summaries import summarise
+    >>> one = summarise([[0.5, 0.5], [0.5, 0.5]], [0, 1], ("no", "yes"))
+    >>> round(summary_log_loss(one).value, 4)
+    0.6931
+    """
+    require_rows(summary, level)
+    return _plain(summary, "log loss", LOG_LOSS, level)
+
+
 def loss_sums(cells: ScoreCells) -> tuple[float, float]:
     """Sum of one target's log losses and of their squares, a cell's rows at their mean score."""
     hit, miss = surprisal(cells.score), surprisal(1.0 - cells.score)
