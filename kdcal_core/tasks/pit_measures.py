@@ -73,6 +73,7 @@ from kdcal_core.tasks.decorators import (
     the_set,
     the_set_and_its_scale,
 )
+from kdcal_core.tasks.drawn_sets import drawn_sets
 from kdcal_core.tasks.set_measures import Refused
 from kdcal_core.tasks.spaces import SPACE_READS, principal_axes, space_of
 
@@ -366,15 +367,22 @@ class PitGroup:
     coverage: CoverageRow
 
 
-@review_task(lambda arguments: f"PIT: testing places of {arguments['k']:,} rows", reads=_placed)
+@review_task(
+    lambda arguments: f"PIT: testing places of {arguments['k']:,} rows",
+    reads=_placed,
+    edition="drawn rows of very many",
+)
 def pit_places(sets: Sets, *, which: Which, space: str, k: int, across: str, up: str) -> PitPlaces:
     """Tests of the neighbourhoods of ``k`` rows in a space, on a map of two columns.
 
     ``across`` and ``up`` are columns, `MEAN`, `SPREAD`, `OUTCOME`, or both of `AXES`: the
     principal axes of the space.
     """
+    rows = local_rows(sets.reader.review.sets[which].n_rows)
+    positions = rows
+    if sets.regression_summary(which) is not None:  # of very many, only these are read
+        sets, rows = drawn_sets(sets, MAX_LOCAL), np.arange(len(rows))
     scored = sets.distributions(which)
-    rows = local_rows(scored.n_rows)
     pit = pit_values(sets, which)[rows]
     sets.progress(0.1, "Placing the rows")
     refused = None
@@ -409,7 +417,7 @@ def pit_places(sets: Sets, *, which: Which, space: str, k: int, across: str, up:
     low, high = some.interval(interval)
     return PitPlaces(
         local=None if local is None else replace(local, xy=xy[local.rows]),
-        rows=rows,
+        rows=positions,
         across=across,
         up=up,
         xy=xy,

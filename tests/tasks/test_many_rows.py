@@ -41,7 +41,9 @@ from kdcal_core.tasks import (
     decision_measures,
     model_estimates,
     pit_histograms,
+    pit_measures,
     pit_overview,
+    pit_places,
     predicted_class,
     quick_checks,
     region_measures,
@@ -53,7 +55,7 @@ from kdcal_core.tasks import (
     set_pit_groups,
     set_reliability,
 )
-from kdcal_core.tasks.pit_measures import pit_values
+from kdcal_core.tasks.pit_measures import MEAN, OUTCOME, pit_values
 
 N = 4000
 SET = {"which": "calibration"}
@@ -458,3 +460,21 @@ def test_regions_of_forecasts_found_on_drawn_rows(both_forecasts, monkeypatch) -
     histogram = pit_histogram(pit[rows.leaf == 0], 10)
     np.testing.assert_array_equal(found.panels.of(0).pit.counts, histogram.counts)
     assert found.panels.of(0).fault.kind == search.regions[0].fault
+
+
+@pytest.mark.parametrize("space", ["prediction", "inputs"])
+def test_places_of_forecasts_read_drawn_rows_alone(both_forecasts, space, monkeypatch) -> None:
+    monkeypatch.setattr(pit_measures, "MAX_LOCAL", 1500)
+    asked = {"which": "evaluation", "space": space, "k": 60, "across": MEAN, "up": OUTCOME}
+    rows = pit_places(both_forecasts[0], **asked)
+    monkeypatch.setattr(Sets, "distributions", lambda self, which: self.reader.distributions(which))
+    monkeypatch.setattr(ReviewReader, "frame", None)  # reads a column of all rows
+    summary = pit_places(both_forecasts[1], **asked)
+    assert (summary.refused, rows.refused) == (None, None)
+    for name in ("rows", "xy", "y", "low", "high"):
+        np.testing.assert_array_equal(getattr(summary, name), getattr(rows, name))
+    np.testing.assert_allclose(summary.pit, rows.pit)
+    assert len(summary.rows) == 1500
+    assert summary.local.k == 60
+    if space == "prediction":  # inputs are put on scales of the drawn rows
+        assert summary.local.n_faulty == rows.local.n_faulty
