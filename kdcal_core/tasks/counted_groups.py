@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from kdcal_core.data.column_kinds import is_number
@@ -27,7 +28,7 @@ from kdcal_core.tasks.pit_measures import pit_values
 def with_class_groups(
     sets: Sets, which: Which, event: int | None, columns: Sequence[str]
 ) -> ClassSummary | None:
-    """The summary of a set with its groups counted; None of few rows, or too many groups."""
+    """The summary of a set with its groups counted; None of few rows, or too many columns."""
     whole = sets.summary(which)
     if whole is None:
         return None
@@ -71,7 +72,7 @@ def _groups(
 ) -> GroupSummary | None:
     def make() -> GroupSummary | None:
         frame = sets.reader.frame(which, tuple(columns), coded=True)
-        left = {name for name in frame.columns if is_number(frame[name])}
+        left = set(frame.columns)
         while True:
             try:
                 return count(frame)
@@ -79,16 +80,30 @@ def _groups(
                 if error.column not in left:
                     return None  # the rows themselves are divided
                 left.remove(error.column)
-                frame[error.column] = _stretches(frame[error.column])
+                frame[error.column] = _fewer(frame[error.column])
 
     found: GroupSummary | None = sets.keep(("groups", which, tuple(columns), event), make)
     return found
 
 
-def _stretches(column: pd.Series[Any]) -> pd.Series[Any]:
-    """The stretch of each number, as groups of rows have them; none of a missing one."""
-    labels, names = column_regions(column)
-    missing = column.isna().to_numpy()
+def _fewer(column: pd.Series[Any]) -> pd.Series[Any]:
+    """The stretch of each number, or the commonest texts and "all others", as groups of rows have.
+
+    A missing value has none.
+    """
+    if is_number(column):
+        labels, names = column_regions(column)
+        missing = column.isna().to_numpy()
+    else:
+        coded = column.astype("category")
+        code = coded.cat.codes.to_numpy().astype(np.int64)
+        missing, every = code < 0, coded.cat.categories
+        rows = np.bincount(code[~missing], minlength=len(every))
+        used = np.flatnonzero(rows)
+        of_value, names = column_regions(pd.Series(every[used]), counts=rows[used])
+        labels = np.full(len(every) + 1, -1)  # the last is of a missing value
+        labels[used] = of_value
+        labels = labels[code]
     labels[missing] = -1
-    words = pd.Index(names[:-1] if missing.any() else names)
+    words = pd.Index(names[:-1] if is_number(column) and missing.any() else names)
     return pd.Series(pd.Categorical.from_codes(labels, words), name=column.name)

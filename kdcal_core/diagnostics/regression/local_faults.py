@@ -345,11 +345,12 @@ def _words_of(text: pd.Series, levels: int, times: IntArray | None) -> tuple[Int
     else:
         sums = pd.Series(times, index=text.to_numpy()).groupby(level=0).sum()
         counts = sums.sort_values(ascending=False, kind="stable")
-    frequent = counts.index[:levels][counts.to_numpy()[:levels] >= LEAST_ROWS]
-    kept = [str(name) for name in counts.index if name in set(frequent)]
+    named = counts.drop(OTHERS, errors="ignore")  # rows may have been pooled before
+    frequent = named.index[:levels][named.to_numpy()[:levels] >= LEAST_ROWS]
+    kept = [str(name) for name in named.index if name in set(frequent)]
     if len(kept) < len(counts):
         text = text.where(text.isin(kept), OTHERS)
-        kept = [*(name for name in kept if name != OTHERS), OTHERS]
+        kept = [*kept, OTHERS]
     place = {name: i for i, name in enumerate(kept)}
     labels: IntArray = np.asarray(text.map(place), dtype=np.int64)
     return labels, kept
