@@ -183,12 +183,14 @@ def _audit(commands: argparse._SubParsersAction[Parser]) -> None:
     which.add_argument(
         "--all", metavar="FILE", help="TOML with configs = [FILE, ...], each a path or a pattern"
     )
-    one.add_argument("--out", metavar="DIR", help="write the report, audit.json and gate.json here")
+    one.add_argument(
+        "-o", "--out", metavar="DIR", help="write the report, audit.json and gate.json here"
+    )
     one.add_argument("--junit", metavar="FILE", help="also write the checks as JUnit XML")
 
     one = action("init", "write a commented configuration of a review or of files")
     one.add_argument("--review", metavar="ID", help="a review of this machine, as in its address")
-    one.add_argument("--out", metavar="FILE", default="audit.toml", help="default audit.toml")
+    one.add_argument("-o", "--out", metavar="FILE", default="audit.toml", help="default audit.toml")
     one.add_argument("--project", metavar="NAME", help="the project that keeps the audits")
     one.add_argument("--model", metavar="FILE", help="the model (.onnx, .skops, .json, ...)")
     _signature(one)
@@ -233,7 +235,7 @@ def _audit(commands: argparse._SubParsersAction[Parser]) -> None:
     one = action("report", "write the report of an audit")
     one.add_argument("audit", metavar="AUDIT", help="the beginning of its id")
     one.add_argument(
-        "--out", metavar="FILE", required=True,
+        "-o", "--out", metavar="FILE", required=True,
         help="the file to write: .html, .md, or where Chromium is installed .pdf, or .png of the "
         "first page",
     )  # fmt: skip
@@ -262,7 +264,7 @@ def _audit(commands: argparse._SubParsersAction[Parser]) -> None:
 
     one = action("export", "write a project's record and files to one file")
     one.add_argument("--project", metavar="NAME", required=True)
-    one.add_argument("--out", metavar="FILE", required=True, help="the file to write (.zip)")
+    one.add_argument("-o", "--out", metavar="FILE", required=True, help="the file to write (.zip)")
     _force(one)
 
     one = action("import", "read a project's record and files from such a file")
@@ -370,7 +372,7 @@ def _watch(commands: argparse._SubParsersAction[Parser]) -> None:
         "its file audit.json",
     )  # fmt: skip
     command.add_argument(
-        "--out", metavar="DIR", help="write watch.json (the state) and result.json here"
+        "-o", "--out", metavar="DIR", help="write watch.json (the state) and result.json here"
     )
     command.add_argument("--junit", metavar="FILE", help="also write the results as JUnit XML")
     command.add_argument(
@@ -568,7 +570,9 @@ def _calibrate(commands: argparse._SubParsersAction[Parser]) -> None:
     command.add_argument(
         "--seed", metavar="N", type=whole, default=0, help="seed of random draws (default 0)"
     )
-    command.add_argument("--out", metavar="FILE", help="the calibrator file to write (.kdcal)")
+    command.add_argument(
+        "-o", "--out", metavar="FILE", help="the calibrator file to write (.kdcal)"
+    )
     _force(command)
     _json(command)
     _quiet(command)
@@ -618,6 +622,7 @@ def _score(commands: argparse._SubParsersAction[Parser]) -> None:
         help="columns of the table that are written too, as text: a number of the case, say",
     )
     command.add_argument(
+        "-o",
         "--out",
         metavar="FILE",
         required=True,
@@ -642,7 +647,7 @@ def _convert(commands: argparse._SubParsersAction[Parser]) -> None:
         allow_abbrev=False,
     )
     command.add_argument("source", metavar="SOURCE", help="a .pkl, .joblib, .pt or .pth file")
-    command.add_argument("--out", metavar="FILE", required=True, help="the file to write")
+    command.add_argument("-o", "--out", metavar="FILE", required=True, help="the file to write")
     _force(command)
     command.add_argument(
         "--example-width", metavar="N", type=count, help="input columns of a PyTorch model"

@@ -161,3 +161,11 @@ def test_columns_line_up(rows: list[tuple[str, str]]) -> None:
         width(lines[0])
     }
     assert len(ends) == 1
+
+
+def test_a_file_to_write_has_a_short_option(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["convert", "a.pkl"], ["score", "--calibrator", "c", "--predictions", "p"]):
+        ours, theirs = (run(capsys, *words, option, "no/b.out") for option in ("-o", "--out"))
+        assert ours == theirs
+        assert ours[0] == 2
+        assert "required" not in ours[2]
