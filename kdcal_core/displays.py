@@ -37,6 +37,7 @@ from kdcal_core.diagnostics import (
     find_regions,
     histogram_anchor,
     max_confidence_by_distance,
+    max_confidence_of_rows,
     reliability,
     search_finding,
 )
@@ -378,11 +379,16 @@ class MMCDisplay(Display):
     """Mean max confidence against the distance from the data (Dey et al., section 3.1.1)."""
 
     def __init__(
-        self, result: dict[str, DistanceCurve], prior: float, *, n_rows: int, n_features: int
+        self,
+        result: dict[str, DistanceCurve],
+        prior: float,
+        *,
+        n_rows: int | None,
+        n_features: int = 0,
     ) -> None:
         super().__init__(result)
         self.prior_ = prior
-        self._sizes = {"n_rows": n_rows, "n_moved": n_features, "n_features": n_features}
+        self._n_rows, self._n_features = n_rows, n_features
 
     @classmethod
     def from_estimator(
@@ -422,8 +428,50 @@ class MMCDisplay(Display):
             prior = float(np.unique(np.asarray(y), return_counts=True)[1].max() / len(y))
         return cls(curves, prior, n_rows=n, n_features=len(centre))
 
+    @classmethod
+    def from_predictions(
+        cls, proba: Any, distance: Any, y: Any = None, *, groups: int = 20, **others: Any
+    ) -> Self:
+        """From probabilities of rows whose distances from the data are known.
+
+        Parameters
+        ----------
+        proba : (n, K) array-like
+        distance : (n,) array-like
+            At least 0; 1 is the distance of the farthest row of the data.
+        y : array-like, optional
+            Classes of the data, of which the largest share is drawn; by default all are equally
+            likely.
+        groups : int
+            Points of the line at most.
+        **others
+            Further probabilities of the same rows by a key.
+
+        Raises
+        ------
+        InputError
+            As for :func:`kdcal_core.diagnostics.max_confidence_of_rows`.
+
+        Examples
+        --------
+        >>> stated = [[0.9, 0.1], [0.7, 0.3], [0.5, 0.5]]
+        >>> MMCDisplay.from_predictions(stated, [0.5, 0.5, 3.0]).frame()["radius"].tolist()
+        [0.5, 3.0]
+        """
+        curves = {
+            key: max_confidence_of_rows(one, distance, groups=groups)
+            for key, one in {"model": proba, **others}.items()
+        }
+        prior = 1 / np.asarray(proba).shape[1]
+        if y is not None:
+            prior = float(np.unique(np.asarray(y), return_counts=True)[1].max() / len(y))
+        return cls(curves, prior, n_rows=None)
+
     def _draw(self, dark: bool) -> Chart:
-        return distance_chart(self.result_, self.prior_, **self._sizes, dark=dark)
+        d = self._n_features
+        return distance_chart(
+            self.result_, self.prior_, n_rows=self._n_rows, n_moved=d, n_features=d, dark=dark
+        )
 
 
 def _classified(

@@ -118,3 +118,21 @@ def test_pos_label_is_answered_with_the_predicted_class(held_out):
     with pytest.raises(InputError, match="pos_label") as found:
         ConfidenceDisplay.from_estimator(model, X, y, pos_label="sick")
     assert "predicted='sick'" in found.value.fix
+
+
+def test_confidence_by_given_distances() -> None:
+    rng = np.random.default_rng(0)
+    distance = rng.uniform(0.0, 3.0, 1000)
+    top = 0.95 - 0.15 * distance
+    proba = np.column_stack([top, 1.0 - top])
+    display = MMCDisplay.from_predictions(proba, distance, ["a"] * 3 + ["b"], groups=10)
+    frame = display.frame()
+    assert (len(frame), display.prior_) == (10, 0.75)
+    np.testing.assert_allclose(frame["mean_max_confidence"], 0.95 - 0.15 * frame["radius"])
+    assert "1,000 rows at their own distances" in display.chart_.finding
+    assert "sphere" not in display.chart_.how_to_read
+    spheres = MMCDisplay.from_predictions(proba, np.repeat([0.5, 2.0], 500), graph=proba).frame()
+    assert spheres["radius"].tolist() == [0.5, 2.0] * 2
+    for wrong in ([1.0] * 999, [-1.0] * 1000, [np.nan] * 1000):
+        with pytest.raises(InputError, match="no number from 0"):
+            MMCDisplay.from_predictions(proba, wrong)

@@ -61,6 +61,13 @@ row long before it is as far out as the farthest one.
 **The model** may stay sure at every distance: a ReLU network becomes arbitrarily confident far
 away, and a forest predicts the same as in its outermost leaves (Dey et al., section 1).
 """
+BY_OWN_DISTANCE = """
+**Horizontal axis**: the distances that were given with the rows, in units of the farthest row of
+the data. **Vertical axis**: the largest probability, averaged over the rows at this distance, or
+over neighbours in distance, with a band that contains the middle 80% of them (Dey et al., section
+3.1.1). **Dashes**: the largest class prior. Confidence should fall to it, because for a row unlike
+all others only the class frequencies are known.
+"""
 BY_DISTANCE = (
     MODEL_BY_DISTANCE
     + r"""
@@ -113,16 +120,16 @@ def distance_chart(
     curves: Mapping[str, DistanceCurve],
     prior: float,
     *,
-    n_rows: int,
-    n_moved: int,
-    n_features: int,
+    n_rows: int | None,
+    n_moved: int = 0,
+    n_features: int = 0,
     dark: bool = False,
 ) -> Chart:
     """Confidence against distance, of the model and of other methods.
 
     ``curves`` maps keys to curves, which `distance_label` names; ``prior`` is the largest class
     prior. There are ``n_rows`` rows on each sphere, and ``n_moved`` of their ``n_features``
-    features differ from those of the data.
+    features differ from those of the data. Without ``n_rows`` the rows have distances of their own.
     """
     version = next((key for key in curves if key in ("geodesic", "euclidean")), None)
     lines = [
@@ -138,7 +145,9 @@ def distance_chart(
         for key, curve in curves.items()
     ]
     named = {distance_label(key): curve for key, curve in curves.items()}
-    finding = f"{n_rows:,} rows on each sphere."
+    rows = next(iter(curves.values())).n if n_rows is None else n_rows
+    finding = f"{rows:,} rows {'at their own distances' if n_rows is None else 'on each sphere'}."
+    read = BY_DISTANCE if len(curves) > 1 else MODEL_BY_DISTANCE
     if n_moved < n_features:
         finding += (
             f" The spheres change the {n_moved:,} numeric features of {n_features:,}; the others "
@@ -148,7 +157,7 @@ def distance_chart(
         distance_figure(lines, prior, dark=dark, band_words="middle 80%"),
         finding=finding,
         alt=distance_alt(named, prior),
-        how_to_read=BY_DISTANCE if len(curves) > 1 else MODEL_BY_DISTANCE,
+        how_to_read=BY_OWN_DISTANCE if n_rows is None else read,
         table=lambda: pd.concat(
             [curve.table().assign(method=label) for label, curve in named.items()],
             ignore_index=True,

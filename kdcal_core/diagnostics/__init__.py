@@ -85,6 +85,7 @@ from kdcal_core.diagnostics.far_from_data import (
     confidence_by_distance,
     kernel_similarity,
     max_confidence_by_distance,
+    max_confidence_of_rows,
 )
 from kdcal_core.diagnostics.foreign_scores import (
     fpr_at_95_tpr,
@@ -410,6 +411,7 @@ __all__ = [
     "log_loss",
     "log_scores",
     "max_confidence_by_distance",
+    "max_confidence_of_rows",
     "mean_max_confidence",
     "mean_scale",
     "measure_groups",

@@ -175,6 +175,59 @@ _BLOCK_ROWS = 16_384
 _BLOCK_VALUES = 2**22
 
 
+def max_confidence_of_rows(
+    proba: Any, distance: Any, *, groups: int = 20, q: tuple[float, float] = BAND
+) -> DistanceCurve:
+    """Mean max confidence of rows whose distances from the data are known.
+
+    Parameters
+    ----------
+    proba : (n, K) array-like
+        Their probabilities.
+    distance : (n,) array-like
+        Finite, at least 0; 1 is the distance of the farthest row of the data. Rows at equal
+        distances are one sphere, if there are at most ``groups`` of these; otherwise the rows are
+        cut into so many groups of about equal size, each at its mean distance.
+    groups : int
+    q : tuple of two float
+        Percentiles of the band, in [0, 100].
+
+    Raises
+    ------
+    InputError
+        For distances out of range or of another number, and probabilities that are none.
+
+    Examples
+    --------
+    >>> stated = [[0.9, 0.1], [0.7, 0.3], [0.5, 0.5], [0.5, 0.5]]
+    >>> curve = max_confidence_of_rows(stated, [0, 0, 2, 2])
+    >>> curve.radii.tolist(), curve.mean.round(2).tolist(), curve.n
+    ([0.0, 2.0], [0.8, 0.5], 4)
+    """
+    top = check_proba(proba).max(axis=1)
+    away = np.asarray(distance, dtype=np.float64)
+    if away.shape != top.shape or not np.isfinite(away).all() or (away < 0.0).any() or groups < 1:
+        raise InputError(
+            f"The distances of {len(top):,} rows have shape {away.shape}, or one is no number from "
+            "0, or there are fewer than one group",
+            fix="Give one finite distance, at least 0, for each row.",
+        )
+    place = np.unique(away, return_inverse=True)[1]
+    if place.max(initial=0) >= groups:
+        place = np.argsort(np.argsort(away, kind="stable"), kind="stable") * groups // len(away)
+    parts = [np.flatnonzero(place == at) for at in np.unique(place)]
+    band = np.array([np.percentile(top[rows], q) for rows in parts])
+    return DistanceCurve(
+        radii=np.array([away[rows].mean() for rows in parts]),
+        mean=np.array([top[rows].mean() for rows in parts]),
+        low=band[:, 0],
+        high=band[:, 1],
+        q=q,
+        n=len(top),
+        seed=0,
+    )
+
+
 def max_confidence_by_distance(
     predict_proba: Callable[[Any], Any],
     X: Any,
