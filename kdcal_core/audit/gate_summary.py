@@ -97,7 +97,8 @@ def load_summary(
     if config.calibrator is not None:
         raise InputError(
             "files.calibrator cannot be given for a folder or a list of files",
-            fix="Leave it out, or give the rows as one file.",
+            fix="Score the files with 'kdcal score --calibrator', which writes a folder, and give "
+            "that as files.predictions. --keep keeps the target and the groups.",
         )
     place, roots = Path(folder), allowed_roots() or None
     sample, summary = place / "sample", place / _SUMMARY

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import cast
 
 import pandas as pd
 
@@ -24,9 +24,6 @@ from kdcal_core.models import Model, Regressor, load_model
 from kdcal_core.models.forecasts import model_forecasts
 from kdcal_core.store.disk import digest_of
 
-if TYPE_CHECKING:
-    from kdcal_core.calibration.export import LoadedCalibrator
-
 
 @dataclass(frozen=True)
 class SourceFiles:
@@ -34,24 +31,18 @@ class SourceFiles:
 
     Attributes
     ----------
-    model, calibrator : dict or None
+    model : dict or None
         ``path``, ``name`` and ``digest``; without a model the rows hold its predictions.
-    features : tuple of str
-        Columns that the calibrator reads.
     """
 
     model: dict[str, str] | None = None
-    calibrator: dict[str, str] | None = None
-    features: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class FolderSource:
-    """Predictions of blocks of rows, the model's as it is or with a calibrator."""
+    """Makes the predictions of blocks of rows."""
 
     model: Model | Regressor | None = None
-    calibrator: LoadedCalibrator | None = None
-    features: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, files: SourceFiles, roles: Roles) -> FolderSource:
@@ -62,15 +53,9 @@ class FolderSource:
         InputError
             If one cannot be used, or was changed.
         """
-        model = calibrator = None
-        if files.model is not None:
-            model = load_model(_unchanged(files.model), name=files.model["name"], task=roles.task)
-        if files.calibrator is not None:
-            from kdcal_core.calibration.export import load_calibrator  # slow to import
-
-            path = _unchanged(files.calibrator)
-            calibrator = load_calibrator(path, model=cast(Any, model), any_model=True)
-        return cls(model, calibrator, files.features)
+        if files.model is None:
+            return cls()
+        return cls(load_model(_unchanged(files.model), name=files.model["name"], task=roles.task))
 
     def columns(self, roles: Roles) -> list[str]:
         """The columns that are read for the predictions.
@@ -88,23 +73,17 @@ class FolderSource:
                 "deviation, quantiles, or samples.",
             )
         if self.model is not None:
-            return [*roles.features, *self.features]
-        confident = roles.predicted and roles.output_kind in CONFIDENCES
+            return list(roles.features)
         stated = [column for _, column in (*roles.outputs, *roles.parameters)]
-        return [
-            *stated,
-            *([roles.predicted] if confident and roles.predicted else ()),
-            *self.features,
-        ]
+        confident = roles.output_kind in CONFIDENCES and roles.predicted
+        return [*stated, *([confident] if confident else ())]
 
     def proba(self, frame: pd.DataFrame, roles: Roles, classes: Sequence[str]) -> FloatArray:
         """Probabilities of a block, (n, K), checked."""
         if self.model is None:
-            found = output_matrix(frame, roles, classes)
-        else:
-            asked = cast(Model, self.model).predict_proba(feature_frame(frame, roles))
-            found = check_proba(asked, n_classes=len(classes), columns=classes)
-        return found if self.calibrator is None else self.calibrator.calibrated(found, frame).proba
+            return output_matrix(frame, roles, classes)
+        asked = cast(Model, self.model).predict_proba(feature_frame(frame, roles))
+        return check_proba(asked, n_classes=len(classes), columns=classes)
 
     def forecasts(self, frame: pd.DataFrame, roles: Roles) -> PredictiveDistribution:
         """Predictive distributions of a block of n rows."""

@@ -488,3 +488,22 @@ def test_a_model_scores_the_folder_that_is_judged(
         patched.setattr(gate_summary, "sampled_review", then_changed)
         with pytest.raises(InputError, match="changed while rows were read"):
             load_gate(changing, str(place))
+
+
+def test_a_calibrators_output_is_scored_into_a_folder_that_is_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder, whole = written(tmp_path, 2, 2.5)
+    fit = ["calibrate", "--predictions", str(whole), "--target", "y", "--calibrator", "platt"]
+    assert main([*fit, "--out", "platt.kdcal"]) == 0
+    with pytest.raises(InputError, match="kdcal score --calibrator") as found:
+        run_gate(replace(config(folder), calibrator=str(tmp_path / "platt.kdcal")))
+    assert "files.predictions" in str(found.value)
+    words = ["score", "--calibrator", "platt.kdcal", "--predictions", "parts", "--keep", "y,ward"]
+    assert main([*words, "-o", "scored"]) == 0
+    gates = [run_gate(config(one, groups=("ward",), codes=("KC001",))) for one in
+             (folder, tmp_path / "scored")]  # fmt: skip
+    before, after = (abs(one.content.checked.results[0].worst.estimate.value) for one in gates)
+    assert gates[1].content.checked.n == 3000
+    assert after < 0.3 * before
