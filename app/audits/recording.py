@@ -18,7 +18,7 @@ from app.shared import (
 )
 from app.shared.emphasis import emphasis, quiet
 from app.shared.labels import unique_labels
-from app.shared.last_comparison import last_comparison
+from app.shared.last_compared import last_comparison, last_recalibration
 from kdcal_core.audit import (
     Audit,
     AuditContent,
@@ -27,6 +27,7 @@ from kdcal_core.audit import (
     Baseline,
     CalibratorFacts,
     Happened,
+    KeptChart,
     PendingAudit,
     Person,
     Project,
@@ -34,6 +35,7 @@ from kdcal_core.audit import (
     audit_settings,
     begin,
     charts_of_comparison,
+    charts_of_recalibration,
     code_digest,
     deliver_in_background,
     drafting,
@@ -354,11 +356,25 @@ def _calibrator(review: Review) -> CalibratorFacts | None:
 
 
 def _compared_words(review: Review) -> str:
-    """Whether a comparison of calibrators is kept, too; a sentence."""
-    if (run := last_comparison(review)) is None:
+    """Whether a comparison of calibrators or recalibrators is kept, too; a sentence."""
+    if review.task == "regression":
+        record, what, page = last_recalibration(review), "recalibrator", "Recalibration"
+        n = 0 if record is None else len(record.methods) - 1
+    else:
+        run, what, page = last_comparison(review), "calibrator", "Compare"
+        n = 0 if run is None else len(run.comparison.methods) - 1
+    if not n:
         return ""
-    n = counted(len(run.comparison.methods) - 1, "calibrator")
-    return f"The comparison of {n} that is on the page Compare is kept as it is. "
+    return f"The comparison of {counted(n, what)} that is on the page {page} is kept as it is. "
+
+
+def _compared(review: Review) -> tuple[KeptChart, ...]:
+    """The charts of that comparison."""
+    if review.task == "regression":
+        record = last_recalibration(review)
+        return () if record is None else charts_of_recalibration(record)
+    run = last_comparison(review)
+    return () if run is None else charts_of_comparison(run)
 
 
 def _settings(review: Review) -> AuditSettings | None:
@@ -390,7 +406,6 @@ def _begin(
         raise InputError("An audit needs a title", fix="Write one.")
     settings = replace(settings, rows_key=record.rows_key())
     asked = make_audit.request(session.workspace(), review, settings)
-    compared = last_comparison(review)
     kept = project or record.create(name, who)
     record.require_draft(kept, who)  # before minutes of computing
     begun = begin(record.project(kept.id), _limits(review), review, settings.which)
@@ -398,7 +413,7 @@ def _begin(
         session.workspace(),
         PendingAudit(
             *(review.id, asked, kept.id, title, new_id(), begun, calibrator, code_digest()),
-            charts=() if compared is None else charts_of_comparison(compared),
+            charts=_compared(review),
         ),
     )
     st.session_state[_PENDING] = review.id

@@ -16,9 +16,10 @@ from app.export.export_text import (
     origin_rows,
     score_line,
 )
-from app.shared import job_results, sign_in, tiles, waiting
+from app.shared import job_results, sign_in, tiles
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.emphasis import emphasis
+from app.shared.last_compared import last_recalibration
 from app.shared.sections import sections
 from kdcal_core.charts import (
     PitPanel,
@@ -27,14 +28,11 @@ from kdcal_core.charts import (
     recalibration_finding,
     recalibrator_title,
 )
-from kdcal_core.errors import InputError
 from kdcal_core.evaluation import MODEL, RepairChoice
 from kdcal_core.regression import RECALIBRATORS, RecalibratorCard
 from kdcal_core.review import Review
-from kdcal_core.store import load_part
 from kdcal_core.tasks import (
     ON_CARD,
-    RecalibrationRecord,
     RepairRun,
     RepairSettings,
     export_repair,
@@ -132,15 +130,9 @@ def _exported(review: Review, row: Any) -> RepairView | None:
 
 
 def _compared(review: Review) -> RepairChoice | None:
-    """What the page Recalibration recommended last in this session, if it is still stored."""
-    key = st.session_state.get("recalibration_last", {}).get(review.id)
-    job = None if key is None else waiting.find(key)
-    if job is None or job.state != "done" or job.folder is None:
-        return None
-    try:
-        return load_part(job.folder, "record", RecalibrationRecord).choice
-    except InputError:  # Recalibration reports it
-        return None
+    """What the page Recalibration recommended last, if it is stored and of the review as it is."""
+    record = last_recalibration(review)
+    return None if record is None else record.choice
 
 
 def _choose(review: Review) -> RepairSettings:

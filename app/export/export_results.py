@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.shared import job_results
-from app.shared.last_comparison import last_comparison
+from app.shared.last_compared import last_comparison
 from kdcal_core.evaluation import Comparison
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review

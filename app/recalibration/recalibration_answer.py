@@ -28,7 +28,15 @@ from kdcal_core.charts import (
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.evaluation import MODEL, STATED, meanings
 from kdcal_core.review import Review
-from kdcal_core.tasks import AXES, MEAN, OUTCOME, recalibrate, repair_keys, space_title
+from kdcal_core.tasks import (
+    AXES,
+    MEAN,
+    OUTCOME,
+    recalibrate,
+    recalibration_judged_text,
+    repair_keys,
+    space_title,
+)
 from kdcal_core.text import escape_markdown
 
 MAP = "recalibration_map"
@@ -131,7 +139,7 @@ def _further_words(view: View) -> None:
     st.markdown(f"{escape_markdown(local, 400)} {escape_markdown(advice, 600)}")
     outside = view.review.sets[view.judged.which].outside
     noted = dict.fromkeys((*view.model.notes, *method.notes))
-    notes = (text.how_judged(record), *noted, *text.outside_notes(outside))
+    notes = (recalibration_judged_text(record), *noted, *text.outside_notes(outside))
     st.caption(" ".join(escape_markdown(note, 400) for note in notes))
 
 

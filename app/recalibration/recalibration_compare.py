@@ -72,12 +72,7 @@ def pit_and_quantiles(view: View) -> None:
 
 def every_method(view: View) -> None:
     """All measures of all methods, their paired differences from the model, and their times."""
-    lines = [
-        MeasuredRecalibration(
-            one.key, recalibrator_title(one.key, one.title), one.scores, one.differences
-        )
-        for one in view.run.record.methods
-    ]
+    lines = [MeasuredRecalibration.of(one) for one in view.run.record.methods]
     with st.container(border=True):
         st.subheader("Every measure, every method", anchor=False)
         sections(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kdcal_core.charts import cited_in
 from kdcal_core.evaluation import RecalibratorScores
-from kdcal_core.tasks import RecalibrationRecord, space_title
+from kdcal_core.tasks import space_title
 
 WILL_SHOW = (
     "Here you will see the same predictions before and after a repair that needs no new training: "
@@ -100,28 +100,3 @@ def outside_notes(outside: int) -> tuple[str, ...]:
         f"{outside:,} judged {verb} a PIT value of exactly 0 or 1: the model gives values this far "
         "out probability 0.",
     )
-
-
-def how_judged(record: RecalibrationRecord) -> str:
-    """The rows on which methods were fitted and judged, and the neighbours used."""
-    rows = (
-        f"Fitted on {record.n_fit:,} calibration rows, judged on {record.n_judged:,} rows of the "
-        "evaluation set."
-        if record.judged_on == "evaluation"
-        else f"No evaluation set: each of {record.n_judged:,} calibration rows was repaired with "
-        f"the other folds of {record.settings.folds}."
-    )
-    return f"{rows} {_neighbours(record)}".strip()
-
-
-def _neighbours(record: RecalibrationRecord) -> str:
-    asked, where = record.settings, space_title(record.space)
-    if asked.radius is not None and not asked.choose:
-        return f"Neighbours within {asked.radius:g} in the space: {where}."
-    chosen = ", chosen by cross-fitted CRPS" if asked.choose else ""
-    capped = (
-        f" {asked.k:,} were chosen, but there are no more rows."
-        if record.k < asked.k and not asked.choose
-        else ""
-    )
-    return f"{record.k:,} neighbours in the space: {where}{chosen}.{capped}"

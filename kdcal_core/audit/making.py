@@ -25,6 +25,8 @@ from kdcal_core.audit.content import (
 from kdcal_core.calibration import CALIBRATORS, ConfidenceCurve, EventCurve
 from kdcal_core.charts import (
     Chart,
+    MeasuredRecalibration,
+    better_model_words,
     comparison_chart,
     comparison_finding,
     comparison_table,
@@ -44,6 +46,9 @@ from kdcal_core.charts import (
     pit_chart,
     quantile_reliability_chart,
     ranked,
+    recalibration_advice,
+    recalibration_differences_chart,
+    recalibration_measures_chart,
     regions_chart,
     reliability_by_class_chart,
     reliability_chart,
@@ -85,6 +90,7 @@ from kdcal_core.tasks import (
     ExportRun,
     ForeignSettings,
     PitOverview,
+    RecalibrationRecord,
     RegionQuestion,
     Sets,
     class_curves,
@@ -93,6 +99,7 @@ from kdcal_core.tasks import (
     every_sums,
     measured_checks,
     pit_overview,
+    recalibration_judged_text,
     region_search,
     review_task,
     score_foreign,
@@ -427,6 +434,31 @@ def charts_of_comparison(run: ComparisonRun) -> tuple[KeptChart, ...]:
     return (
         _kept("compare", titles[0], "compare", every),
         _kept("compare_paired", titles[1], "compare", paired),  # all numbers are in the first one
+    )
+
+
+def charts_of_recalibration(record: RecalibrationRecord) -> tuple[KeptChart, ...]:
+    """As `charts_of_comparison`, of a regression's recalibrators."""
+    if len(record.methods) < 2:
+        return ()
+    lines = [MeasuredRecalibration.of(one) for one in record.methods]
+    said = (
+        recalibration_judged_text(record),
+        better_model_words(record.methods, record.choice),
+        recalibration_advice(record.methods, record.choice),
+    )
+
+    def every(dark: bool) -> Chart:
+        chart = recalibration_measures_chart(lines, dark=dark)
+        return replace(chart, finding=" ".join(filter(None, (chart.finding, *said))))
+
+    def changes(dark: bool) -> Chart:
+        return recalibration_differences_chart(lines, dark=dark)
+
+    titles = "Recalibrators", "Recalibrators against the model"
+    return (
+        _kept("recalibration", titles[0], "recalibration", every),
+        _kept("recalibration_changes", titles[1], "recalibration", changes),
     )
 
 

@@ -74,6 +74,12 @@ class MeasuredRecalibration:
     scores: RegressionScores
     differences: Mapping[str, Estimate] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, found: RecalibratorScores) -> MeasuredRecalibration:
+        """The line of a judged method, or of the model."""
+        label = recalibrator_title(found.key, found.title)
+        return cls(found.key, label, found.scores, found.differences)
+
 
 def recalibration_measures_chart(
     methods: Sequence[MeasuredRecalibration], *, dark: bool = False, narrow: bool = False

@@ -173,6 +173,7 @@ from kdcal_core.tasks.recalibration import (
     RecalibrationRun,
     RecalibrationSettings,
     recalibrate,
+    recalibration_judged_text,
 )
 from kdcal_core.tasks.region_measures import (
     FoundRegions,
@@ -442,6 +443,7 @@ __all__ = [
     "recalibrated_intervals",
     "recalibrated_map",
     "recalibrated_pit",
+    "recalibration_judged_text",
     "region_columns",
     "region_panels",
     "region_pit_rows",

@@ -31,7 +31,13 @@ from kdcal_core.regression.spaces import INPUTS
 from kdcal_core.review import Review
 from kdcal_core.store import keep_array
 from kdcal_core.tasks.decorators import Sets, require_regression, review_task
-from kdcal_core.tasks.spaces import SPACE_READS, principal_axes, read_space, space_names
+from kdcal_core.tasks.spaces import (
+    SPACE_READS,
+    principal_axes,
+    read_space,
+    space_names,
+    space_title,
+)
 from kdcal_core.text import formatted
 
 WEIGHTED = (
@@ -133,6 +139,31 @@ class RecalibrationRecord:
     def result(self, key: str) -> RecalibratorScores:
         """The scores of one method. Raises KeyError for an unknown one."""
         return {one.key: one for one in self.methods}[key]
+
+
+def recalibration_judged_text(record: RecalibrationRecord) -> str:
+    """The rows on which methods were fitted and judged, and the neighbours used."""
+    rows = (
+        f"Fitted on {record.n_fit:,} calibration rows, judged on {record.n_judged:,} rows of the "
+        "evaluation set."
+        if record.judged_on == "evaluation"
+        else f"No evaluation set: each of {record.n_judged:,} calibration rows was repaired with "
+        f"the other folds of {record.settings.folds}."
+    )
+    return f"{rows} {_neighbours(record)}".strip()
+
+
+def _neighbours(record: RecalibrationRecord) -> str:
+    asked, where = record.settings, space_title(record.space)
+    if asked.radius is not None and not asked.choose:
+        return f"Neighbours within {asked.radius:g} in the space: {where}."
+    chosen = ", chosen by cross-fitted CRPS" if asked.choose else ""
+    capped = (
+        f" {asked.k:,} were chosen, but there are no more rows."
+        if record.k < asked.k and not asked.choose
+        else ""
+    )
+    return f"{record.k:,} neighbours in the space: {where}{chosen}.{capped}"
 
 
 @dataclass(frozen=True, eq=False)

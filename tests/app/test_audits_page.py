@@ -69,9 +69,12 @@ from kdcal_core.store.disk import digest_of
 from kdcal_core.tasks import (
     ComparisonSettings,
     ExportSettings,
+    RecalibrationSettings,
     Sets,
     compare_calibrators,
     export_calibrator,
+    recalibrate,
+    recalibration_judged_text,
 )
 from kdcal_core.tasks.export import CALIBRATOR_FILE
 
@@ -363,6 +366,35 @@ def test_a_comparison_that_was_made_is_kept(workspace: Workspace, record: Record
     assert plain(comparison_finding(run.comparison, "log_loss")) in words(at)
     assert "Calibrators against the model" in report_text(record, project, audit)
     assert "confidence" in kept  # which each audit of few rows draws itself
+
+
+def test_a_comparison_of_recalibrators_that_was_made_is_kept(
+    workspace: Workspace, record: Record
+) -> None:
+    review_id = review_of(workspace, calibration=line(400, 24), evaluation=line(300, 25))
+    asked = recalibrate.request(workspace, review_id, RecalibrationSettings(("global", "local")))
+    done = jobs().submit(asked.target, asked.kwargs, key=asked.key, title="", owner=review_id)
+    folder = jobs().wait(done, 120).folder
+    found = recalibrate.read(folder).record
+    at = launch("load", review_id)
+    at.session_state["recalibration_last"] = {review_id: asked.key}
+    healthy(visit(at, PAGE))
+    _fill(at)
+    sentence = "The comparison of 2 recalibrators that is on the page Recalibration is kept"
+    assert sentence in words(at)
+    press(at, "audit_begin")
+    healthy(settle(at))
+    project, audit = _recorded(record)
+    kept = {one.key: one for one in record.content(audit).charts}
+    for part in (recalibration_judged_text(found), found.choice.reason):
+        assert part in kept["recalibration"].finding
+    for key in found.keys:
+        crps = found.result(key).scores.rows["crps"]
+        assert repr(crps.value) in kept["recalibration"].table
+    assert "recalibration_changes" in kept
+    at.pills(key="audit_chart").set_value("recalibration").run()
+    assert plain(found.choice.reason) in words(at)
+    assert "Recalibrators against the model" in report_text(record, project, audit)
 
 
 def test_a_comparison_of_other_rows_is_not_kept(workspace: Workspace, record: Record) -> None:
