@@ -28,10 +28,14 @@ if review is not None and parts.can_be_drawn(review):
         maps = parts.maps(review, drawn, version, label)
         if maps is not None:
             with finding:
-                parts.finding(review, drawn.run, maps, prior)
+                sentence = parts.finding(review, drawn.run, maps, prior)
             with picture.container(border=True):
                 on_box = map_box.on_box(review, drawn.run)
-                parts.picture(review, drawn.run, maps, label, prior, on_box)
+                parts.picture(
+                    *(review, drawn.run, maps, label, prior, on_box),
+                    version=version,
+                    sentence=sentence,
+                )
             map_box.rows_in_box(review, drawn, version)
             if fit is not None and fit.record.distance == "geodesic":
                 map_pair.two_rows(review, fit)

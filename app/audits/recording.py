@@ -19,6 +19,7 @@ from app.shared import (
 from app.shared.emphasis import emphasis, quiet
 from app.shared.labels import unique_labels
 from app.shared.last_compared import last_comparison, last_recalibration
+from app.shared.seen_charts import any_seen, seen_charts
 from kdcal_core.audit import (
     Audit,
     AuditContent,
@@ -42,6 +43,7 @@ from kdcal_core.audit import (
     exported_facts,
     forget_pending,
     keep_pending,
+    kept_charts,
     left_behind,
     limits_of,
     make_audit,
@@ -52,6 +54,7 @@ from kdcal_core.audit import (
     person_text,
     since_when,
     with_moments,
+    with_seen,
 )
 from kdcal_core.checks import CHECKS
 from kdcal_core.errors import InputError
@@ -62,6 +65,7 @@ _PENDING = "audit_being_recorded"  # the review whose audit this session began t
 _NEW = ""  # in place of a project's id
 _CHOSEN, _MADE = "audit_into_project", "audit_project_made"
 _NONE = "none"  # in place of a calibrator's key
+_SEEN = "Charts that you looked at with other settings are kept as you saw them. "
 
 
 def recording(
@@ -149,7 +153,7 @@ def _draft(record: Record, pending: PendingAudit, found: AuditContent, who: Pers
                 found,
                 title=pending.title,
                 calibrator=pending.calibrator,
-                charts=(*found.charts, *pending.charts),
+                charts=with_seen(found.charts, pending.charts),
             ),
             who,
             begun=pending.begun,
@@ -196,7 +200,7 @@ def _form(record: Record, review: Review, projects: Sequence[Project], who: Pers
             f"Every check, estimate and chart is computed on the "
             f"{counted(review.sets[which].n_rows, 'row')} of the {which} set. This takes from "
             "seconds to minutes, and you can go on working meanwhile. "
-            f"{_compared_words(review)}The audit keeps no rows."
+            f"{_compared_words(review)}{_SEEN * any_seen(review)}The audit keeps no rows."
         )
         if not begun and locked is None:
             return
@@ -413,7 +417,7 @@ def _begin(
         session.workspace(),
         PendingAudit(
             *(review.id, asked, kept.id, title, new_id(), begun, calibrator, code_digest()),
-            charts=_compared(review),
+            charts=(*_compared(review), *kept_charts(seen_charts(review))),
         ),
     )
     st.session_state[_PENDING] = review.id

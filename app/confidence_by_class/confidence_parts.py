@@ -15,6 +15,7 @@ from app.shared.emphasis import quiet
 from app.shared.one_of import one_of, several_of
 from app.shared.question_choice import Asked, choose_question
 from app.shared.sections import sections
+from app.shared.seen_charts import seen
 from app.shared.tables import show_bins
 from kdcal_core.calibration import CALIBRATORS, ConfidenceCurve, EventCurve, methods_by_class
 from kdcal_core.charts import (
@@ -219,6 +220,14 @@ def curve(view: View, chosen: CurveSettings) -> bool:
         _about(view, found, curves.notes[rule])
         if not in_browser.is_narrow():  # there it would stand below the picture
             _bin_by_bin(anchor)
+    method = f"kde_{rule}" if rule in RULES else "kde_mon2"
+    seen(
+        *(view.review, "confidence", "Confidence by class", "confidence_by_class"),
+        *(confidence_curve_chart, found.thinned(), anchor, view.name),
+        method=method,
+        settings=f"bandwidth {RULES.get(rule, rule)}; histogram of {chosen.n_bins} bins of the "
+        f"{chosen.rows} set",
+    )
     with picture:
         show(
             drawn_square(
@@ -227,7 +236,7 @@ def curve(view: View, chosen: CurveSettings) -> bool:
                 anchor,
                 view.name,
                 dark=is_dark(),
-                method=f"kde_{rule}" if rule in RULES else "kde_mon2",
+                method=method,
             ),
             key="confidence_curve",
             of=view.review.title,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -11,8 +13,15 @@ from app.shared import session, set_results, tiles
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.emphasis import quiet
 from app.shared.follow import follow
+from app.shared.seen_charts import seen
 from app.shared.version_choice import choose_version
-from kdcal_core.charts import cost_chart, decision_words, decisions_chart, net_benefit_chart
+from kdcal_core.charts import (
+    Chart,
+    cost_chart,
+    decision_words,
+    decisions_chart,
+    net_benefit_chart,
+)
 from kdcal_core.diagnostics import (
     Costs,
     DecisionCounts,
@@ -188,21 +197,32 @@ def _worth(view: Decided) -> Decided:
         st.subheader("Is the model worth using?", anchor=False)
         method = choose_version(view.review, "decisions")
     repaired = _repaired(view, method)
+    chosen = replace(view, method=method, repaired=repaired)
+    of_version: dict[str, Any] = {
+        "repaired": None if repaired is None else repaired.counts,
+        "gained": None if repaired is None else repaired.gained,
+        "repaired_name": "" if repaired is None else repaired.name,
+        "repaired_by": method or "",
+    }
+    titled = "net_benefit", "Net benefit by threshold"
+    _seen(chosen, *titled, net_benefit_chart, view.counts, view.threshold, **of_version)
     show(
-        drawn_once(
-            net_benefit_chart,
-            view.counts,
-            view.threshold,
-            dark=is_dark(),
-            repaired=None if repaired is None else repaired.counts,
-            gained=None if repaired is None else repaired.gained,
-            repaired_name="" if repaired is None else repaired.name,
-            repaired_by=method or "",
-        ),
+        drawn_once(net_benefit_chart, view.counts, view.threshold, dark=is_dark(), **of_version),
         key="net_benefit",
         of=view.of,
     )
-    return replace(view, method=method, repaired=repaired)
+    return chosen
+
+
+def _seen(
+    view: Decided, key: str, title: str, make: Callable[..., Chart], *args: Any, **kwargs: Any
+) -> None:
+    """Note a chart for an audit, which itself draws those of the model and the review's event."""
+    if view.repaired is None and view.event == view.review.event:
+        return
+    whose = "the model as it is" if view.repaired is None else view.repaired.name
+    settings = f"{view.name[:60]} by {whose}, from {view.threshold:.4g}; {view.which} set"
+    seen(view.review, key, title, "decisions", make, *args, settings=settings, **kwargs)
 
 
 def consequences(view: Decided) -> None:
@@ -215,6 +235,8 @@ def consequences(view: Decided) -> None:
         names = (f"not {view.name}"[:80], view.name) if len(view.review.classes) > 2 else (
             view.review.classes[1 - view.event], view.name,
         )  # fmt: skip
+        titled = "decisions", "Decisions at the threshold"
+        _seen(view, *titled, decisions_chart, view.deciding, view.threshold, names)
         show(
             drawn_once(decisions_chart, view.deciding, view.threshold, names, dark=is_dark()),
             key="decision_confusion",
@@ -244,6 +266,8 @@ def _cost(view: Decided) -> None:
         return
     best = best_threshold(view.deciding, costs)
     by = (view.method if view.repaired is not None else None) or "model"
+    titled = "cost", "Mean cost by threshold"
+    _seen(view, *titled, cost_chart, view.deciding, costs, view.threshold, by=by)
     show(
         drawn_once(cost_chart, view.deciding, costs, view.threshold, dark=is_dark(), by=by),
         key="expected_cost",

@@ -14,6 +14,7 @@ from app.shared.follow import follow
 from app.shared.group_choice import choose_groups, declared
 from app.shared.labels import unique_labels
 from app.shared.sections import sections
+from app.shared.seen_charts import seen
 from app.shared.tables import show_table
 from app.shared.version_choice import choose_version
 from kdcal_core.charts import FAULTS, RepairedBy, groups_chart, regions_chart
@@ -28,7 +29,7 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.review import Review, Which, group_columns, set_question, undeclared_groups
 from kdcal_core.tasks import repaired_groups, set_groups, set_pit_groups
-from kdcal_core.text import escape_label, escape_markdown, p_text
+from kdcal_core.text import escape_label, escape_markdown, listed, p_text
 
 _SUGGESTED = 3
 _GROUP_PIXELS = 170  # five intervals fit beside it on a screen of 1,366 pixels
@@ -112,6 +113,10 @@ def distributions(review: Review, which: Which, columns: tuple[str, ...]) -> Non
     st.header(escape_markdown(pit_groups_finding(found), 600), anchor=False)
     with st.container(border=True):
         st.caption("Mean PIT value of every group, with its 95% interval")
+        seen(
+            *(review, "groups", "Declared groups", "groups", regions_chart, found),
+            settings=f"groups of {listed(columns)}; {which} set",
+        )
         chart = drawn_once(regions_chart, found, dark=is_dark())
         show(chart, key="groups_pit", of=f"{review.title} {which}", finding=False)
     show_table(
@@ -164,6 +169,12 @@ def forest(
             )
             method = choose_version(review, "groups")
         repaired = _repaired(review, which, columns, method)
+        with_version = "" if repaired is None else f" with {repaired.name}"
+        seen(
+            *(review, "groups", "Declared groups", "groups", groups_chart, found),
+            repaired=repaired,
+            settings=f"groups of {listed(columns)}{with_version}; {which} set",
+        )
         chart = drawn_once(groups_chart, found, dark=is_dark(), repaired=repaired)
         show(chart, key="groups_forest", of=f"{review.title} {which}", finding=False)
     headline.header(escape_markdown(chart.finding, 600), anchor=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -25,6 +25,7 @@ from app.shared.equal_notes import equal_notes
 from app.shared.foreign_results import Method, View
 from app.shared.graph_results import Fit, Foreign, Version
 from app.shared.sections import sections
+from app.shared.seen_charts import seen
 from kdcal_core.charts import (
     by_confidence_words,
     cited_in,
@@ -38,6 +39,7 @@ from kdcal_core.charts import (
     made_words,
     set_finding,
     ties_words,
+    version_words,
 )
 from kdcal_core.diagnostics import DistanceCurve, value_text
 from kdcal_core.errors import InputError
@@ -256,6 +258,12 @@ def _floor(version: Version) -> str:
     return f"alpha is {version.setting.alpha:.1%}" if fixed is None else f"log b is {fixed:g}"
 
 
+def _settings(view: View) -> str:
+    if view.version is None:
+        return "the model as it is"
+    return graph_results.setting_words(view.version)
+
+
 def _further_words(view: View, about: str, answers: ForeignAnswers | None) -> None:
     """What else was found about the chosen rows, and how to read the tiles."""
     largest, chosen = float(view.prior.max()), view.chosen
@@ -298,17 +306,21 @@ def _distance(view: View, far: ByDistance | None) -> None:
         )
     if far is None:  # a job is measuring
         return
-    curves = _curves(view, far, list(shown or ()))
+    curves, largest = _curves(view, far, list(shown or ())), float(view.prior.max())
+    about: dict[str, Any] = {
+        "n_rows": record.settings.n,
+        "n_moved": record.n_numeric,
+        "n_features": record.n_features,
+    }
+    seen(
+        *(view.review, "far_away", "Confidence far from the data", "out_of_distribution"),
+        *(distance_chart, curves, largest),
+        settings=_settings(view),
+        finding=distance_finding(far.model, far.version, largest, far.unknown),
+        **about,
+    )
     show(
-        drawn_once(
-            distance_chart,
-            curves,
-            float(view.prior.max()),
-            n_rows=record.settings.n,
-            n_moved=record.n_numeric,
-            n_features=record.n_features,
-            dark=is_dark(),
-        ),
+        drawn_once(distance_chart, curves, largest, dark=is_dark(), **about),
         key="foreign_distance",
         of=view.review.title,
     )
@@ -357,18 +369,20 @@ def _densities(view: View, version: Version, answers: ForeignAnswers | None) -> 
     """Ordinary and foreign rows by density, with the floor."""
     chosen = view.chosen
     version_answers = None if answers is None else answers.version
-    if chosen is None or version_answers is None:
+    if chosen is None or answers is None or version_answers is None:
         st.caption("The densities appear here once the chosen rows are scored.")
         return
+    alpha = version.setting.alpha if version.setting.log_floor is None else None
+    drawn_of = version_answers.densities, version_answers.unknown, version_answers.n_unknown, alpha
+    titled = "densities", "Ordinary and foreign rows by density", "out_of_distribution"
+    seen(
+        *(view.review, *titled, density_chart),
+        *drawn_of,
+        settings=f"{chosen.name}; {_settings(view)}",
+        finding=version_words(version_answers.estimates, answers.model),
+    )
     show(
-        drawn_once(
-            density_chart,
-            version_answers.densities,
-            version_answers.unknown,
-            version_answers.n_unknown,
-            version.setting.alpha if version.setting.log_floor is None else None,
-            dark=is_dark(),
-        ),
+        drawn_once(density_chart, *drawn_of, dark=is_dark()),
         key="foreign_densities",
         of=view.review.title,
     )

@@ -11,6 +11,7 @@ from app.shared import pit_results, tiles
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.emphasis import quiet
 from app.shared.pit_results import BINS, Judged
+from app.shared.seen_charts import seen
 from app.shared.tables import show_estimates, show_table
 from kdcal_core.charts import (
     coverage_chart,
@@ -28,7 +29,7 @@ from kdcal_core.diagnostics import (
     value_text,
 )
 from kdcal_core.evaluation import MEASURES
-from kdcal_core.tasks import PitOverview
+from kdcal_core.tasks import ALL_BINS, PitOverview
 from kdcal_core.text import escape_markdown, figures_text, p_text
 
 TESTS = """
@@ -121,7 +122,7 @@ def all_rows(judged: Judged, whole: PitOverview | None) -> None:
         title, setting = st.columns([3, 1], vertical_alignment="center")
         title.subheader("All rows together", anchor=False)
         with setting:
-            bins = st.slider("Bins", *BINS, 20, key="pit_bins", persist_state="session")
+            bins = st.slider("Bins", *BINS, ALL_BINS, key="pit_bins", persist_state="session")
         left, right = st.columns(2, gap="medium")
         with left:
             _histogram(judged, bins, whole)
@@ -140,6 +141,11 @@ def _histogram(judged: Judged, bins: int, whole: PitOverview | None) -> None:
     if found is None:
         return
     kind = whole.fault.kind if whole is not None else "none"
+    seen(
+        *(judged.review, "pit", "PIT histogram", "pit", pit_chart, found),
+        kind=kind,
+        settings=f"{bins} bins; {judged.which} set",
+    )
     show(
         drawn_once(pit_chart, found, kind=kind, dark=is_dark()),
         key="pit_histogram",

@@ -13,6 +13,7 @@ from app.shared import in_browser, pit_results
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.emphasis import quiet
 from app.shared.pit_results import Judged
+from app.shared.seen_charts import seen
 from app.shared.tables import show_table
 from kdcal_core.charts import FAULT_TITLES, PitPanel, coverage_by_chart, pit_panels_chart
 from kdcal_core.diagnostics import (
@@ -21,7 +22,7 @@ from kdcal_core.diagnostics import (
     regions_finding,
 )
 from kdcal_core.tasks import MEAN, SPREAD
-from kdcal_core.text import escape_markdown, p_text
+from kdcal_core.text import counted, escape_markdown, p_text
 
 MAX_PANELS = 12
 CORRECTION = """
@@ -91,6 +92,12 @@ def _coverage(judged: Judged, column: str, regions: Sequence[RegionPit]) -> None
     kept = [(one.name, one.coverage) for one in regions if one.coverage is not None]
     names, rows = [name for name, _ in kept], [row for _, row in kept]
     title = column_title(judged, column)
+    seen(
+        *(judged.review, "pit_column", "Coverage along a column", "pit"),
+        *(coverage_by_chart, names, rows),
+        column=title,
+        settings=f"{counted(len(names), 'region')} of {title[:60]}; {judged.which} set",
+    )
     show(
         drawn_once(coverage_by_chart, names, rows, column=title, dark=is_dark()),
         key="pit_by_column",

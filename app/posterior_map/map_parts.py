@@ -23,6 +23,7 @@ from app.shared.charts import drawn_once, is_dark, show
 from app.shared.emphasis import quiet
 from app.shared.graph_results import Fit, Version
 from app.shared.one_of import one_of
+from app.shared.seen_charts import seen
 from kdcal_core.charts import (
     MapPoints,
     PosteriorPanel,
@@ -31,6 +32,7 @@ from kdcal_core.charts import (
     floor_words,
     held_words,
     map_finding,
+    posterior_field_chart,
     posterior_map_chart,
     slice_words,
 )
@@ -354,8 +356,8 @@ def _truth(review: Review, run: GridRun) -> FloatArray | None:
     return run.as_map(true_posterior(simulation, points))
 
 
-def finding(review: Review, run: GridRun, found: Maps, prior: FloatArray) -> None:
-    """The page's finding, and what it leaves out if the map is a slice."""
+def finding(review: Review, run: GridRun, found: Maps, prior: FloatArray) -> str:
+    """The page's finding, which is returned too, and what it leaves out if the map is a slice."""
     confidence = found.confidence
     outside = run.outside if found.unknown is None else found.unknown
     sentence = map_finding(confidence[MODEL], confidence.get(VERSION), outside, float(prior.max()))
@@ -364,32 +366,54 @@ def finding(review: Review, run: GridRun, found: Maps, prior: FloatArray) -> Non
         words := slice_words(outside, run.outside, _n_features(review) - 2)
     ):
         st.caption(words)
+    return sentence
 
 
 def picture(
-    review: Review, run: GridRun, found: Maps, label: int, prior: FloatArray, on_box: Any
+    review: Review,
+    run: GridRun,
+    found: Maps,
+    label: int,
+    prior: FloatArray,
+    on_box: Any,
+    *,
+    version: Version | None,
+    sentence: str,
 ) -> None:
-    """The rows and the maps side by side; a box can be dragged on any of them."""
+    """The rows and the maps side by side; a box can be dragged on any of them.
+
+    Without the rows, an audit keeps them with the finding and the version's settings.
+    """
     shown = found.shown
     drawn = np.isfinite(run.shown_points).all(axis=1)
     x, y = run.shown_points[drawn].T
     record = run.record
+    maps = run.x, run.y, [PosteriorPanel(title, values) for title, values in shown.items()]
+    settings: dict[str, Any] = {
+        "class_name": "" if label == TOP else record.classes[label],
+        "prior": float(prior.max() if label == TOP else prior[label]),
+        "x_title": record.x_name,
+        "y_title": record.y_name,
+        "outside": run.outside,
+        "equal": TRUTH in shown or bool(record.explained),
+        "data_box": run.data_box,
+    }
+    set_so = "the model as it is" if version is None else graph_results.setting_words(version)
+    held = held_words(_n_features(review) - 2, record.settings.row).partition(" Rows are")[0]
+    seen(
+        *(review, "posterior_map", "Posterior map", "posterior_map", posterior_field_chart, *maps),
+        settings=f"{set_so}, with fewer points and without the rows, of which an audit keeps none",
+        finding=" ".join(filter(None, (sentence, "" if record.explained else held))),
+        **settings,
+    )
     show(
         drawn_once(
             posterior_map_chart,
-            run.x,
-            run.y,
-            [PosteriorPanel(title, values) for title, values in shown.items()],
+            *maps,
             MapPoints(x, y, run.shown_labels[drawn], record.classes),
-            class_name="" if label == TOP else record.classes[label],
-            prior=float(prior.max() if label == TOP else prior[label]),
-            x_title=record.x_name,
-            y_title=record.y_name,
-            outside=run.outside,
             dark=is_dark(),
-            equal=TRUTH in shown or bool(record.explained),
-            data_box=run.data_box,
             narrow=in_browser.is_narrow(),
+            **settings,
         ),
         key="posterior_map",
         of=review.title,

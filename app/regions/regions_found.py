@@ -15,6 +15,7 @@ from app.regions import regions_text as text
 from app.regions.regions_search import Found, Looked, search_of
 from app.shared import in_browser, navigation, session
 from app.shared.charts import csv_button, drawn_once, is_dark, show
+from app.shared.seen_charts import seen
 from app.shared.set_choice import choose_set
 from app.shared.tables import show_table
 from kdcal_core.charts import FAULTS, ordered_regions, regions_chart, regions_table
@@ -132,6 +133,11 @@ def _drawn(looked: Looked, asked: RegionQuestion, found: Found) -> View:
     search, picked = found.search, _picked(found)
     view = View(looked, asked, found, picked)
     key = f"regions_picture_{found.short}"
+    seen(
+        *(looked.review, "regions", "Regions", "regions", regions_chart, search),
+        ranked=found.ranked,
+        settings=f"{regions_settings.words(looked, asked)}; {looked.which} set",
+    )
     show(
         drawn_once(
             regions_chart,

@@ -11,9 +11,11 @@ from app.regions import regions_text as text
 from app.regions.regions_search import Found, Looked, search_of
 from app.shared import job_results, session, waiting
 from app.shared.emphasis import quiet
-from app.shared.question_choice import Asked, choose_question
+from app.shared.question_choice import Asked, choose_question, question_words
+from kdcal_core.diagnostics import Kind as AskedKind
 from kdcal_core.diagnostics import redraws_by_default
 from kdcal_core.tasks import Purpose, RegionQuestion, RegionSearchSettings, Request, search_regions
+from kdcal_core.text import counted
 
 PURPOSES: dict[Purpose, str] = {
     "wrong": "Where it is wrong",
@@ -52,6 +54,19 @@ def asked_for(looked: Looked) -> RegionQuestion:
             **_KEPT,
         )
     return RegionQuestion(purpose, depth, None if least == AUTOMATIC else int(least), label)
+
+
+def words(looked: Looked, asked: RegionQuestion) -> str:
+    """The question in a few words. Untrusted text."""
+    kind: AskedKind = "confidence" if asked.label is None else "class"
+    said = [PURPOSES[asked.purpose] + (f" {asked.column}" if asked.column else "")]
+    if not looked.regression:
+        said.append(question_words(looked.review, Asked(kind, asked.label)))
+    if asked.purpose != "column":
+        said.append(f"at most {counted(asked.max_depth, 'condition')}")
+    if asked.min_rows is not None:
+        said.append(f"at least {counted(asked.min_rows, 'row')}")
+    return "; ".join(said)
 
 
 def _purpose(looked: Looked) -> Purpose:

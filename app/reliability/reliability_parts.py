@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -12,7 +12,14 @@ import streamlit as st
 from app.shared import set_results, tiles
 from app.shared.charts import drawn_once, drawn_square, is_dark, show
 from app.shared.one_of import one_of
-from app.shared.question_choice import Asked, choose_kind, choose_label, question_fold
+from app.shared.question_choice import (
+    Asked,
+    choose_kind,
+    choose_label,
+    question_fold,
+    question_words,
+)
+from app.shared.seen_charts import seen
 from app.shared.tables import show_bins, show_estimates
 from kdcal_core.charts import (
     confusion_chart,
@@ -122,12 +129,22 @@ def _curves(review: Review, which: Which, drawn: Drawn) -> Reliability | None:
 def _diagram(review: Review, which: Which, drawn: Drawn) -> None:
     found = _curves(review, which, drawn)
     if found is not None:
+        seen(
+            *(review, "reliability", "Reliability", "reliability"),
+            *(reliability_chart, found, review.classes),
+            settings=_settings(review, which, drawn.asked, drawn),
+        )
         show(
             drawn_square(reliability_chart, found, review.classes, dark=is_dark()),
             key="reliability_diagram",
             of=f"{review.title} {which}",
             finding=False,  # the page's heading says it
         )
+
+
+def _settings(review: Review, which: Which, question: Asked, drawn: Drawn) -> str:
+    words = question_words(review, question)
+    return f"{words}; {drawn.n_bins} bins of {STRATEGIES[drawn.strategy].lower()}; {which} set"
 
 
 def _bin_by_bin(review: Review, which: Which, drawn: Drawn) -> None:
@@ -190,6 +207,13 @@ def multiples(review: Review, which: Which, drawn: Drawn) -> None:
         most, some = len(largest_curves(found)), sum(curve.n > 0 for curve in found.curves)
         if most < len(found.curves):
             st.caption(_panels(most, some, len(found.curves)))
+        seen(
+            *(review, "reliability_by_class", "Reliability by predicted class", "reliability"),
+            *(reliability_by_class_chart, found, review.classes),
+            settings=_settings(
+                review, which, Asked(kind, None), replace(drawn, n_bins=min(drawn.n_bins, 15))
+            ),
+        )
         show(
             drawn_square(reliability_by_class_chart, found, review.classes, dark=is_dark()),
             key="reliability_multiples",

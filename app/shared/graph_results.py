@@ -80,6 +80,22 @@ class Version:
         return np.array(self.fit.facts.prior if own is None else own)
 
 
+def setting_words(version: Version) -> str:
+    """How the version is set, in a few words."""
+    setting, facts = version.setting, version.fit.facts
+    floor = (
+        f"alpha {setting.alpha:.1%}"
+        if setting.log_floor is None
+        else f"log b {setting.log_floor:g}"
+    )
+    exponent = facts.exponents[facts.gammas.index(setting.gamma)]
+    own = ", its own prior" if setting.prior is not None else ""
+    return (
+        f"kernel density version by {version.fit.record.distance} distance, {floor}, exponent "
+        f"{exponent:.3g}, {setting.variance_factor:g} times the fitted variance floor{own}"
+    )
+
+
 def asked(version: Version | None) -> dict[str, Any]:
     """The setting as arguments of every measure; empty without a version."""
     return {} if version is None else {"graph": asdict(version.setting)}

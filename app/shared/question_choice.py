@@ -81,7 +81,7 @@ def choose_question(
     chosen: int = st.selectbox(
         "Question",
         options=range(len(options)),
-        format_func=lambda at: _words(review, options[at]),
+        format_func=lambda at: question_words(review, options[at]),
         key=f"{page}_question_{review.id}_{review.event}",
         persist_state="session",
         help=help,
@@ -95,9 +95,7 @@ def question_fold(review: Review, page: str) -> Any:
     """A fold for the question and how it is answered, named by the question that is asked."""
     kind: Kind = st.session_state.get(_kind_key(review, page), _kinds(review)[0])
     label: int = st.session_state.get(_label_key(review, page), review.event or 0)
-    words = _words(review, Asked("class", label)) if kind == "class" else KINDS[kind]
-    if kind == "top-label":
-        words += f": {review.classes[label]}"
+    words = question_words(review, Asked(kind, label))
     return st.popover(escape_label(words, 80), icon=":material/target:", type=quiet())
 
 
@@ -140,7 +138,10 @@ def choose_label(review: Review, page: str) -> int:
     return label
 
 
-def _words(review: Review, asked: Asked) -> str:
-    if asked.event is None:
-        return KINDS[asked.kind]
-    return f"Probability of {review.classes[asked.event][:60]}"
+def question_words(review: Review, asked: Asked) -> str:
+    """The question in a few words. Untrusted text."""
+    if asked.event is not None:
+        return f"Probability of {review.classes[asked.event][:60]}"
+    if asked.kind == "top-label" and asked.label is not None:
+        return f"{KINDS[asked.kind]}: {review.classes[asked.label]}"
+    return KINDS[asked.kind]

@@ -90,10 +90,12 @@ from kdcal_core.audit.making import (
     charts_of_recalibration,
     code_digest,
     exported_facts,
+    kept_charts,
     limits_of,
     make_audit,
     named_facts,
     subject_of,
+    with_seen,
 )
 from kdcal_core.audit.notify import (
     Delivery,
@@ -322,6 +324,7 @@ __all__ = [
     "import_project",
     "json_text",
     "keep_pending",
+    "kept_charts",
     "key_there",
     "label_free_cautions",
     "left_behind",
@@ -374,6 +377,7 @@ __all__ = [
     "weights_words",
     "why_no_features",
     "with_moments",
+    "with_seen",
     "worst_code",
 ]
 

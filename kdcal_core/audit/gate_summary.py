@@ -36,6 +36,7 @@ from kdcal_core.diagnostics.summaries import (
     summary_estimates,
     summary_groups,
     summary_pit_group_search,
+    summary_pit_histogram,
     summary_question_estimates,
     summary_reliability,
     summary_scores,
@@ -47,7 +48,7 @@ from kdcal_core.review.folder_review import sampled_review, source_of, whole_rev
 from kdcal_core.review.folder_summary import folder_executor
 from kdcal_core.review.folder_tallies import TALLIES, DeclaredGroups
 from kdcal_core.store import load
-from kdcal_core.tasks import PitOverview, overview_of_summary
+from kdcal_core.tasks import ALL_BINS, PitOverview, overview_of_summary
 
 _SUMMARY = "summary"
 
@@ -168,7 +169,8 @@ def _distributions_shown(
 
 
 def _distribution_charts(summary: RegressionSummary, overview: PitOverview) -> Drawn:
-    yield from charts_of_overview(overview)
+    histogram = summary_pit_histogram(summary, ALL_BINS)
+    yield from charts_of_overview(overview, histogram)
     if summary.groups is not None:
         yield chart_of_pit_groups(summary_pit_group_search(summary))
 

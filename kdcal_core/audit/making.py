@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
@@ -22,7 +22,7 @@ from kdcal_core.audit.content import (
     Subject,
     TableFacts,
 )
-from kdcal_core.calibration import CALIBRATORS, ConfidenceCurve, EventCurve
+from kdcal_core.calibration import CALIBRATORS, EventCurve
 from kdcal_core.charts import (
     Chart,
     MeasuredRecalibration,
@@ -72,6 +72,7 @@ from kdcal_core.diagnostics import (
     DecisionCounts,
     Estimate,
     GroupTable,
+    PitHistogram,
     RegionSearch,
     Reliability,
     ScoreHistogram,
@@ -86,6 +87,7 @@ from kdcal_core.statistics import GroupSums
 from kdcal_core.store import encode
 from kdcal_core.store.disk import digest_of
 from kdcal_core.tasks import (
+    ALL_BINS,
     ComparisonRun,
     ExportRun,
     ForeignSettings,
@@ -98,6 +100,7 @@ from kdcal_core.tasks import (
     class_shares,
     every_sums,
     measured_checks,
+    pit_histograms,
     pit_overview,
     recalibration_judged_text,
     region_search,
@@ -118,7 +121,6 @@ from kdcal_core.text import in_sentence
 
 _FIT: Which = "calibration"
 _RULE, _BARS = "mon2", 10  # as the page Confidence by class begins
-_POINTS = 80
 _LEAD = "log_loss"  # by which calibrators are ordered, as on the page Compare
 _SEED = 0
 _FAR_ROWS = 1000  # on each sphere, as on the page
@@ -474,6 +476,32 @@ def kept_charts(drawn: Drawn) -> tuple[KeptChart, ...]:
     return tuple(_kept(*one) for one in drawn)
 
 
+def with_seen(own: Sequence[KeptChart], seen: Sequence[KeptChart]) -> tuple[KeptChart, ...]:
+    """The charts of an audit with those that a person saw: at other settings behind its own one.
+
+    Examples
+    --------
+    >>> own, other, seen = (
+    ...     KeptChart(key, "Chart", "page", "", "", "", figure, figure, "")
+    ...     for key, figure in (("a", "1"), ("b", "2"), ("a", "3"))
+    ... )
+    >>> [(one.key, one.title) for one in with_seen([own, other], [seen])]
+    [('a', 'Chart'), ('a_seen', 'Chart, as it was seen'), ('b', 'Chart')]
+    >>> [one.key for one in with_seen([own], [own, other])]
+    ['a', 'b']
+    """
+    known = {one.key: one for one in own}
+    other = {one.key: one for one in seen if one.key in known}
+    charts: list[KeptChart] = []
+    for one in own:
+        charts.append(one)
+        beside = other.get(one.key)
+        if beside is not None and beside.light != one.light:
+            title = f"{one.title}, as it was seen"
+            charts.append(replace(beside, key=f"{one.key}_seen", title=title))
+    return (*charts, *(one for one in seen if one.key not in known))
+
+
 def _kept(key: str, title: str, page: str, draw: Draw) -> KeptChart:
     light, dark = draw(False), draw(True)
     return KeptChart(
@@ -606,8 +634,8 @@ def _by_score(sets: Sets, event: int | None) -> Draw | None:
         bars = class_histograms(sets, which=_FIT, labels=[label], n_bins=_BARS, kind=kind).anchors
     except InputError:  # too few rows of the class; the page says so too
         return None
-    curves = [_thinned(one) for one in found]
-    curve = curves[0] if event is None else EventCurve.of(curves[event], curves[1 - event])
+    whole = found[0] if event is None else EventCurve.of(found[event], found[1 - event])
+    curve = whole.thinned()
     name = review.classes[label]
 
     def draw(dark: bool) -> Chart:
@@ -615,17 +643,6 @@ def _by_score(sets: Sets, event: int | None) -> Draw | None:
         return replace(chart, finding=f"{chart.finding} Calibration set.")
 
     return draw
-
-
-def _thinned(curve: ConfidenceCurve) -> ConfidenceCurve:
-    """A curve at so many points that a report with its table stays small."""
-    if len(curve.score) <= _POINTS:
-        return curve
-    keep = np.unique(np.linspace(0, len(curve.score) - 1, _POINTS).round().astype(int))
-    values = {one.name: getattr(curve, one.name) for one in fields(curve)}
-    return replace(
-        curve, **{name: one[keep] for name, one in values.items() if isinstance(one, np.ndarray)}
-    )
 
 
 def _far_away(sets: Sets, which: Which) -> Draw | None:
@@ -658,7 +675,9 @@ def _far_away(sets: Sets, which: Which) -> Draw | None:
 
 
 def _of_regression(sets: Sets, settings: AuditSettings) -> Drawn:
-    yield from charts_of_overview(pit_overview(sets, which=settings.which))
+    histograms = pit_histograms(sets, which=settings.which, bins=(ALL_BINS,))
+    overview = pit_overview(sets, which=settings.which)
+    yield from charts_of_overview(overview, histograms.with_bins(ALL_BINS))
     if settings.groups:
         found = set_pit_groups(sets, which=settings.which, columns=settings.groups)
         yield chart_of_pit_groups(found)
@@ -674,11 +693,11 @@ def chart_of_pit_groups(found: RegionSearch) -> tuple[str, str, str, Draw]:
     return "groups", "Declared groups", "groups", lambda dark: regions_chart(found, dark=dark)
 
 
-def charts_of_overview(overview: PitOverview) -> Drawn:
+def charts_of_overview(overview: PitOverview, histogram: PitHistogram) -> Drawn:
     """Charts of a regression's set as a whole, of rows or of a summary of them."""
     yield (
         *("pit", "PIT histogram", "pit"),
-        lambda dark: pit_chart(overview.histogram, kind="none", dark=dark),
+        lambda dark: pit_chart(histogram, kind=overview.fault.kind, dark=dark),
     )
     yield (
         "pit_ecdf",

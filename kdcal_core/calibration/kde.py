@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -101,6 +101,25 @@ class ConfidenceCurve:
     rows: FloatArray | None = None
     shrinkage: float | None = None
     safe: FloatArray | None = None
+
+    def thinned(self, points: int = 80) -> Self:
+        """The curve at no more than so many of its scores, for where it must stay small.
+
+        Examples
+        --------
+        >>> score = np.linspace(0.5, 1.0, 201)
+        >>> curve = ConfidenceCurve(0, score, score, score, score, 0.1, 90, 10, 0.5)
+        >>> thin = curve.thinned(3)
+        >>> thin.score, thin.confidence, thin.n_tp
+        (array([0.5 , 0.75, 1.  ]), array([0.5 , 0.75, 1.  ]), 90)
+        """
+        if len(self.score) <= points:
+            return self
+        evenly = np.linspace(0, len(self.score) - 1, points).round().astype(int)
+        at = np.union1d(evenly, np.flatnonzero(np.isnan(self.score)))  # where the curve may jump
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        along = {name: one[at] for name, one in values.items() if isinstance(one, np.ndarray)}
+        return replace(self, **along)
 
     def table(self) -> pd.DataFrame:
         """The curve as a table, for download."""

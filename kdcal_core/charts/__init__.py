@@ -70,6 +70,7 @@ from kdcal_core.charts.foreign import (
     set_finding,
     surest_words,
     ties_words,
+    version_words,
 )
 from kdcal_core.charts.groups import RepairedBy, groups_chart, groups_table
 from kdcal_core.charts.lab import (
@@ -110,6 +111,7 @@ from kdcal_core.charts.posterior_map import (
     held_words,
     map_finding,
     mix_words,
+    posterior_field_chart,
     posterior_map_chart,
     slice_words,
 )
@@ -308,6 +310,7 @@ __all__ = [
     "pit_findings",
     "pit_panels",
     "pit_panels_chart",
+    "posterior_field_chart",
     "posterior_map_chart",
     "predictive_density_chart",
     "quantile_reliability_chart",
@@ -353,6 +356,7 @@ __all__ = [
     "truth_chart",
     "version_curves_chart",
     "version_quantiles_chart",
+    "version_words",
     "watched_scores_chart",
 ]
 

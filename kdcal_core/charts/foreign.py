@@ -6,7 +6,7 @@ Names from files are not escaped in the sentences: escape them before they reach
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -202,6 +202,15 @@ def density_chart(
         table=found.table,
         name=f"densities {first.name}",
     )
+
+
+def version_words(version: Sequence[Estimate], model: Sequence[Estimate]) -> str:
+    """Estimates of the kernel density version, each beside that of the model, in a sentence."""
+    said = (
+        f"{ours.label} {estimate_text(ours)} against {estimate_text(own)}"
+        for ours, own in zip(version, model, strict=True)
+    )
+    return f"The kernel density version against the model itself: {'; '.join(said)}."
 
 
 def exponent_chart(selection: Selection, *, dark: bool = False) -> Chart:

@@ -6,7 +6,7 @@ Feature and class names are not escaped in the sentences: escape them before the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.text import escape_html, formatted
 
+_FIELD = 32  # points a side of a map whose numbers are stored
 MAX_POINTS = 1000  # each takes the browser 76 us to draw
 SURE = 0.9
 VERY_FEW, FEW = 20, 100  # the same limits as for pale points in the reliability diagram
@@ -43,11 +44,13 @@ _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", 
 
 Cells = NDArray[np.bool_]
 
-MAP = r"""
+_COLOUR = r"""
 **Colour** is the probability of the class shown: red is near 1, blue near 0, and white is the
 prior, the class's share among the rows of the fit, which is the probability without any knowledge
-of the row. **Rows** of that class are red circles and all others blue crosses, so that a right map
-has the colour of its rows; in a map of the confidence each class has its own colour. **The dashed
+of the row."""
+_ROWS = r""" **Rows** of that class are red circles and all others blue crosses, so that a right map
+has the colour of its rows; in a map of the confidence each class has its own colour."""
+_BEYOND = r""" **The dashed
 box** is the range of the data. Beyond it there are no rows, and a model's
 probability there is extrapolation.
 
@@ -69,9 +72,11 @@ the middle of the data, or at the chosen row. A point beyond the box is then sti
 most features, and the version may stay sure there. The sentence above therefore uses the density,
 which depends on all features, and not the box. The page Out of distribution shows rows for which
 all features leave the data together.
-
+"""
+_DRAG = """
 **Drag a box** on any panel to see its rows below. A double click removes it.
 """
+MAP = _COLOUR + _ROWS + _BEYOND + _DRAG
 IN_THE_BOX = r"""
 Only the rows in the box. **Horizontal axis**: the stated confidence. **Vertical axis**: how often
 the model is right. On the dashed diagonal the two agree; points below it are over-confident, points
@@ -107,7 +112,7 @@ def posterior_map_chart(
     x: FloatArray,
     y: FloatArray,
     panels: Sequence[PosteriorPanel],
-    points: MapPoints,
+    points: MapPoints | None,
     *,
     class_name: str,
     prior: float,
@@ -150,12 +155,51 @@ def posterior_map_chart(
         ),
         finding="",
         alt=map_alt(
-            x_title, y_title, shown, [(one.title, one.posterior) for one in panels], outside
+            *(x_title, y_title, shown, [(one.title, one.posterior) for one in panels], outside),
+            rows=points is not None,
         ),
         how_to_read=MAP,
         table=table,
         name="posterior map",
     )
+
+
+def posterior_field_chart(
+    x: FloatArray,
+    y: FloatArray,
+    panels: Sequence[PosteriorPanel],
+    *,
+    outside: Cells,
+    dark: bool = False,
+    **settings: Any,
+) -> Chart:
+    """The maps of `posterior_map_chart` without the rows, at no more than 32 points a side.
+
+    It holds no single row, and its data stay small.
+
+    Examples
+    --------
+    >>> x = np.linspace(0.0, 1.0, 100)
+    >>> panels = [PosteriorPanel("Model", np.full((100, 100), 0.5))]
+    >>> chart = posterior_field_chart(
+    ...     *(x, x, panels), outside=np.tile(x > 0.5, (100, 1)),
+    ...     class_name="", prior=0.5, x_title="a", y_title="b",
+    ... )
+    >>> len(chart.table()), [trace.type for trace in chart.figure.data]
+    (1024, ['heatmap'])
+    """
+    across, up = (_some(len(axis)) for axis in (x, y))
+    cells = np.ix_(up, across)
+    fewer = [replace(one, posterior=one.posterior[cells]) for one in panels]
+    made = posterior_map_chart(
+        *(x[across], y[up], fewer, None), outside=outside[cells], dark=dark, **settings
+    )
+    return replace(made, table=lambda: made.table().round(4), how_to_read=_COLOUR + _BEYOND)
+
+
+def _some(n: int) -> NDArray[np.int64]:
+    """Places of a grid's axis, both ends included."""
+    return np.unique(np.linspace(0, n - 1, min(n, _FIELD)).round().astype(np.int64))
 
 
 def box_reliability_chart(
@@ -186,7 +230,7 @@ def posterior_map_figure(
     x: FloatArray,
     y: FloatArray,
     panels: Sequence[PosteriorPanel],
-    points: MapPoints,
+    points: MapPoints | None,
     *,
     class_name: str,
     prior: float,
@@ -205,8 +249,8 @@ def posterior_map_figure(
     x, y : (n_x,), (n_y,)
         The grid.
     panels : sequence of PosteriorPanel
-    points : MapPoints
-        At most 1,000 of them are drawn.
+    points : MapPoints or None
+        At most 1,000 of them are drawn. None for the maps alone.
     class_name, x_title, y_title : str
         Untrusted text. Rows of the class, one of those of ``points``, have the colour of the
         scale's upper end and all others that of its lower end. If it is empty, the maps show no
@@ -224,12 +268,14 @@ def posterior_map_figure(
         Meaning of the colours, if it is not the probability of one class. Our own text.
     """
     colours = palette(dark)
-    n = len(panels) + 1
+    first = 0 if points is None else 1
+    n = len(panels) + first
     names = [panel(at) for at in range(n)]
     aspect = float((y[-1] - y[0]) / (x[-1] - x[0])) if equal else 1.0
     places = list(_places(n, columns or n, aspect))
     figure = go.Figure(layout=_layout(places, x, y, dark, equal))
-    figure.add_traces(_points(points, class_name, colours, names[0]))
+    if points is not None:
+        figure.add_traces(_points(points, class_name, colours, names[0]))
     for at, shown in enumerate(panels):
         figure.add_trace(
             go.Heatmap(
@@ -244,16 +290,17 @@ def posterior_map_figure(
                 hovertemplate=(
                     f"{escape_html(shown.title)}<br>%{{x}}, %{{y}}: %{{z:.1%}}<extra></extra>"
                 ),
-                **names[at + 1],
+                **names[at + first],
             )
         )
     figure.add_annotation(_bar_title(scale_title or _probability(class_name), colours))
-    for at, title in enumerate(["Rows", *(shown.title for shown in panels)]):
+    for at, title in enumerate([*["Rows"] * first, *(shown.title for shown in panels)]):
         figure.add_annotation(_title(title, places[at], colours))
     if data_box is not None:
         ink = colours.surface if dark else colours.text  # the maps themselves are light
         for name in names:
-            figure.add_shape(_box(data_box, name, colours.muted if name is names[0] else ink))
+            on_page = first and name is names[0]
+            figure.add_shape(_box(data_box, name, colours.muted if on_page else ink))
     for at, name in enumerate(names):
         axis = name["xaxis"].replace("x", "xaxis")
         if places[at].lowest:
@@ -545,6 +592,8 @@ def map_alt(
     shown: str,
     panels: Sequence[tuple[str, FloatArray]],
     outside: Cells,
+    *,
+    rows: bool = True,
 ) -> str:
     """Alternative text of the maps: their quantity, and its mean inside and outside the data."""
     means = "; ".join(
@@ -553,8 +602,8 @@ def map_alt(
         for title, values in panels
     )
     return (
-        f"Heat maps of {shown} over {x_name} and {y_name}, up to twice the range of the data, "
-        f"beside the rows. On average: {means}."
+        f"Heat maps of {shown} over {x_name} and {y_name}, up to twice the range of the data"
+        f"{', beside the rows' * rows}. On average: {means}."
     )
 
 

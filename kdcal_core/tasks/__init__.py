@@ -132,6 +132,7 @@ from kdcal_core.tasks.map_measures import (
     version_map,
 )
 from kdcal_core.tasks.pit_measures import (
+    ALL_BINS,
     AXES,
     MAX_ROWS,
     MEAN,
@@ -265,6 +266,7 @@ from kdcal_core.tasks.versions import (
 )
 
 __all__ = [
+    "ALL_BINS",
     "AXES",
     "DISTANCES",
     "FAR",

@@ -80,6 +80,8 @@ from kdcal_core.tasks.spaces import SPACE_READS, principal_axes, space_of
 SEED = 0  # seed of randomised PIT values, bootstraps and tests
 CENTRES, DRAWS = 300, 199
 PANEL_BINS = 10  # bins of the histogram of a group
+ALL_BINS = 20
+"""Bins of the histogram of all rows, until others are chosen."""
 MAX_LOCAL = 20_000  # maximum number of rows among which neighbours are searched
 MAX_ROWS = LARGE  # maximum number of rows of a table on screen or in a download
 LEVELS = tuple(i / 20 for i in range(1, 20))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sql
-from app_pages import healthy, launch, plain, settle, visit, words
+from app_pages import healthy, launch, plain, settle, started, visit, words
 from made_reviews import line, review_of, too_sure
 from streamlit.testing.v1 import AppTest
 from texts.pages import page_text
@@ -64,6 +64,8 @@ from kdcal_core.review import (
     read_review,
     rename_review,
     score,
+    set_question,
+    start_sample,
 )
 from kdcal_core.store.disk import digest_of
 from kdcal_core.tasks import (
@@ -414,6 +416,104 @@ def test_a_comparison_of_other_rows_is_not_kept(workspace: Workspace, record: Re
     healthy(settle(at))
     _, audit = _recorded(record)
     assert "compare" not in {one.key for one in record.content(audit).charts}
+
+
+def test_what_was_seen_with_other_settings_is_kept(workspace: Workspace, record: Record) -> None:
+    review_id = review_of(workspace, calibration=too_sure(250, 27))
+    at = healthy(launch("reliability", review_id))
+    healthy(at.slider(key="reliability_bins").set_value(31).run())
+    healthy(visit(at, "confidence_by_class"))  # as it begins
+    healthy(visit(at, PAGE))
+    _fill(at)
+    assert "Charts that you looked at with other settings are kept as you saw them" in words(at)
+    press(at, "audit_begin")
+    healthy(settle(at))
+    project, audit = _recorded(record)
+    charts = {one.key: one for one in record.content(audit).charts}
+    assert list(charts)[:2] == ["reliability", "reliability_seen"]
+    seen = charts["reliability_seen"]
+    assert "As the page Reliability showed it: Probability of yes; 31 bins of equal" in seen.finding
+    assert len(seen.table.splitlines()) > len(charts["reliability"].table.splitlines())
+    assert "confidence" in charts
+    assert not [key for key in charts if key.endswith("_seen") and key != "reliability_seen"]
+    assert "Reliability, as it was seen" in report_text(record, project, audit)
+
+
+@pytest.mark.parametrize(
+    ("table", "pages"),
+    [
+        (too_sure, ("reliability", "decisions", "groups", "regions", "confidence_by_class")),
+        (line, ("pit", "groups", "regions")),
+    ],
+)
+def test_what_pages_begin_with_is_kept_once(
+    workspace: Workspace, record: Record, table: Callable[..., Any], pages: tuple[str, ...]
+) -> None:
+    made = table(300, 30).assign(place=["north", "south", "east"] * 100)
+    review_id = review_of(workspace, calibration=made)
+    question = replace(read_review(workspace, review_id).question, groups=("place",))
+    set_question(workspace, review_id, question)
+    at = started(review_id)
+    for page in pages:
+        healthy(settle(visit(at, page)))
+    healthy(visit(at, PAGE))
+    _fill(at)
+    press(at, "audit_begin")
+    healthy(settle(at))
+    _, audit = _recorded(record)
+    found = [one.key for one in record.content(audit).charts]
+    assert [key for key in found if key.endswith("_seen")] == []
+    assert "groups" in found
+    assert len(found) == len(set(found))
+
+
+def test_what_was_seen_of_other_rows_is_not_kept(workspace: Workspace, record: Record) -> None:
+    review_id = review_of(workspace, calibration=too_sure(250, 28))
+    at = healthy(launch("reliability", review_id))
+    healthy(at.slider(key="reliability_bins").set_value(31).run())
+    later = too_sure(250, 29).to_csv(index=False).encode()
+    add_table(workspace, review_id, "calibration", io.BytesIO(later), "later.csv")
+    score(workspace, review_id)
+    healthy(visit(at, PAGE))
+    _fill(at)
+    assert "as you saw them" not in words(at)
+    press(at, "audit_begin")
+    healthy(settle(at))
+    _, audit = _recorded(record)
+    assert "reliability_seen" not in {one.key for one in record.content(audit).charts}
+
+
+def test_the_kernel_density_version_that_was_seen_is_kept_without_rows(
+    workspace: Workspace, record: Record
+) -> None:
+    review_id = score(workspace, start_sample(workspace, "xor_forest").id).id
+    at = started(review_id)
+    at.session_state["map_resolution"] = 50
+    healthy(settle(visit(at, "posterior_map")))
+    press(at, next(key for key in keys(at) if key.startswith("fit_")))
+    healthy(settle(at))
+    healthy(settle(visit(at, "out_of_distribution")))
+    healthy(visit(at, PAGE))
+    _fill(at)
+    press(at, "audit_begin")
+    healthy(settle(at))
+    project, audit = _recorded(record)
+    charts = {one.key: one for one in record.content(audit).charts}
+    field = charts["posterior_map"]
+    assert "without the rows, of which an audit keeps none" in field.finding
+    assert "its kernel density version on" in field.finding
+    assert {one["type"] for one in field.figure(dark=False)["data"]} == {"heatmap"}
+    assert len(field.table.splitlines()) == 1 + 32 * 32
+    assert len(field.light) + len(field.dark) < 150_000
+    far, own = charts["far_away_seen"], charts["far_away"]
+    assert "Kernel density" in far.table
+    assert "Kernel density" not in own.table
+    assert "kernel density version by geodesic distance, alpha 1.0%" in far.finding
+    beside = charts["densities"]
+    assert "The kernel density version against the model itself: OCE" in beside.finding
+    report = report_text(record, project, audit)
+    assert "Posterior map" in report
+    assert len(report.encode()) < 6_000_000
 
 
 def test_a_calibrator_of_other_rows_is_not_the_chosen_one(
