@@ -114,9 +114,10 @@ def compare_with_baseline(
     An audit holds no rows, but how strongly groups of rows pull at its estimates. So on the same
     rows differences are paired, to first order (`kdcal_core.diagnostics.difference_on_same_rows`):
     intervals are then up to some ten times narrower. Those of other rows are independent, and so
-    are, on the same rows, those of estimates that ``unpaired`` names, which are too wide: the
-    largest of several gaps, quantiles, what is compared with a second set, errors whose interval
-    reaches 0, and everything in audits of earlier versions, of summaries of rows and of few rows.
+    are, on the same rows, those of estimates that ``unpaired`` names, which are too wide: errors
+    whose interval reaches 0, shares of which there are none, and everything in audits of earlier
+    versions, of summaries of rows and of few rows. What audits of earlier versions say of repairs,
+    of the range, of the largest gap and of the stability between sets is not paired either.
     With several versions, directions allow for the number of all differences together
     (`kdcal_core.diagnostics.corrected_changes`).
 
@@ -151,9 +152,12 @@ def _compared(before: AuditContent, after: AuditContent) -> ComparedAudits:
         name: (then.sums, now.sums) if same_rows else (None, None)
         for name, (then, now) in both.items()
     }
-    estimates = tuple(
+    changes = (
         changed_estimate(then.estimate, now.estimate, pairs[name], name=name, label=now.label)
         for name, (then, now) in both.items()
+    )
+    estimates = tuple(
+        _by_nothing(one) if same_rows and both[one.name][1].of_tables else one for one in changes
     )
     return ComparedAudits(
         facts=tuple(_facts(before, after)),
@@ -171,6 +175,15 @@ def _compared(before: AuditContent, after: AuditContent) -> ComparedAudits:
             if same_rows and one.reach > 0.0 and correlation(*pairs[one.name]) is None
         ),
     )
+
+
+def _by_nothing(one: ChangedEstimate) -> ChangedEstimate:
+    """Of the tables' own contents: equal estimates of the same rows differ by exactly 0."""
+    ends = [(each.value, each.low, each.high) for each in (one.before, one.after)]
+    if ends[0] != ends[1]:
+        return one
+    counted = "counted: a difference of 0 on the same rows"
+    return replace(one, difference=replace(one.difference, low=0.0, high=0.0, interval=counted))
 
 
 def compared_words(found: ComparedAudits, *names: str) -> str:
@@ -394,6 +407,7 @@ class _Named:
     limit: Limit | None = None
     verdict: Verdict | None = None
     sums: GroupSums | None = None
+    of_tables: bool = False
 
 
 def _named(content: AuditContent) -> dict[str, _Named]:
@@ -443,7 +457,8 @@ def _judged(result: CheckResult, place: int, sums: GroupSums | None) -> _Named:
     estimate, target = part.own, result.check.target
     if result.check.of_rows or target is not None:  # more rows are no better model
         estimate = replace(estimate, lower_is_better=None, target=target)
-    return _Named(label, estimate, result.code, place, result.limit, part.verdict, sums)
+    judged = label, estimate, result.code, place, result.limit, part.verdict, sums
+    return _Named(*judged, of_tables=result.check.of_tables)
 
 
 def _verdicts(before: AuditContent, after: AuditContent) -> Iterator[ChangedVerdict]:

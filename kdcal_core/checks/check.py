@@ -153,6 +153,11 @@ class Check:
         ``(evidence) -> influence values`` of the rows (n,) on each part, in the order of the parts:
         with them a difference from another model is paired on the same rows. None of a part that
         has none, and without it none has.
+    other_influence : callable, optional
+        As ``influence``, of the rows of the calibration set, where they move the parts too.
+    of_tables : bool
+        Whether it looks at the tables alone and at no prediction, so that what it finds on the same
+        ones differs by nothing, whatever the model.
     no_chance : str
         Why there is no limit against chance, as the end of a sentence after "because", of a check
         without ``by_chance`` and ``target``.
@@ -185,6 +190,10 @@ class Check:
     above: str = ""
     from_summary: Way[SummaryEvidence] | None = field(default=None, repr=False)
     influence: Callable[[Evidence], Sequence[Influence]] | None = field(default=None, repr=False)
+    other_influence: Callable[[Evidence], Sequence[Influence]] | None = field(
+        default=None, repr=False
+    )
+    of_tables: bool = False
     no_chance: str = "it says nothing of calibration, so that a calibrated model may have any value"
 
     @property

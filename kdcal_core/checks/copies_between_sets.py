@@ -72,5 +72,6 @@ Check(
     method="Matching rows beyond those that rows of few distinct values give by chance.",
     by_chance=_by_chance,
     needs=_needs,
+    of_tables=True,
     quick=False,
 ).offer()

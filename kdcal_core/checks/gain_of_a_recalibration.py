@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import warnings
 
+import numpy as np
+
 from kdcal_core.checks.bias import needs_spread
 from kdcal_core.checks.check import Check, Part, Repairs
 from kdcal_core.checks.evidence import Evidence
-from kdcal_core.data import IntArray, at_most
+from kdcal_core.data import IntArray, at_most, check_weight
 from kdcal_core.diagnostics import ratio_estimate
+from kdcal_core.diagnostics.influence import Influence, ratio_influence
 from kdcal_core.distributions import RegressionSet
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import MODEL, JudgedRecalibrators, Space, judge_recalibrators
@@ -82,6 +85,26 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
     ]
 
 
+def _influence(evidence: Evidence) -> list[Influence]:
+    """With the recalibrators held fixed, as the intervals have them; of rows not drawn, none."""
+    found, rows = evidence.once("recalibrations", lambda: _judged(evidence))
+    at = _drawn(evidence.n_rows, evidence.seed)
+    every = check_weight(evidence.predicted.weight, evidence.n_rows)
+    weight, now = check_weight(rows.weight, rows.n_rows), found.answers[MODEL].crps
+    influences: list[Influence] = []
+    for one in found.methods:
+        if one.key == MODEL:
+            continue
+        of_drawn = ratio_influence(now - found.answers[one.key].crps, now, weight)
+        if of_drawn is None:
+            influences.append(None)
+            continue
+        whole = np.zeros(evidence.n_rows)
+        whole[at] = of_drawn * every.sum() / weight.sum()
+        influences.append(whole)
+    return influences
+
+
 Check(
     code="KC123",
     title="Room for a recalibration",
@@ -100,6 +123,7 @@ Check(
     f"on (at most {MOST_ROWS:,} of each set), over the model's CRPS there. Fieller's interval: "
     "both are uncertain, and paired by row.",
     needs=_needs,
+    influence=_influence,
     quick=False,
     repairs=Repairs("recalibrators", "CRPS"),
     no_chance="a recalibrator gains nothing of a calibrated model on rows that it was not fitted "

@@ -7,7 +7,9 @@ import warnings
 
 from kdcal_core.checks.check import Check, Part, Repairs
 from kdcal_core.checks.evidence import Evidence
+from kdcal_core.data import FloatArray, check_weight
 from kdcal_core.diagnostics import ratio_estimate
+from kdcal_core.diagnostics.influence import Influence, ratio_influence
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import MEASURES, HeldOut, held_out_answers, methods_of
 from kdcal_core.review import Limit
@@ -32,11 +34,21 @@ def _answers(evidence: Evidence) -> HeldOut:
         )
 
 
-def _measured(evidence: Evidence, level: float) -> list[Part]:
+def _losses(evidence: Evidence) -> tuple[HeldOut, FloatArray, dict[str, FloatArray]]:
+    """What was tried; of each row the log loss of the model, and of each method by its name."""
     held = evidence.once("repairs", lambda: _answers(evidence))
     rows, by_row = held.rows, MEASURES["log_loss"].by_row
     assert by_row is not None
-    now = by_row(rows.proba, rows.y)
+    losses = {
+        method.name: by_row(said.proba, rows.y)
+        for method, said in zip(held.methods, held.said, strict=True)
+        if method.key in QUICK_CALIBRATORS
+    }
+    return held, by_row(rows.proba, rows.y), losses
+
+
+def _measured(evidence: Evidence, level: float) -> list[Part]:
+    held, now, losses = _losses(evidence)
     if not now.any():
         raise InputError(
             "The model is certain and right in every row, so its log loss is 0",
@@ -45,20 +57,26 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
     return [
         Part(
             ratio_estimate(
-                now - by_row(said.proba, rows.y),
+                now - loss,
                 now,
-                weight=rows.design,
+                weight=held.rows.design,
                 level=level,
                 name="Log loss gained by the calibrator, as a share of the model's",
                 label="Log loss gained",
                 percent=True,
                 lower_is_better=True,
             ),
-            method.name,
+            name,
         )
-        for method, said in zip(held.methods, held.said, strict=True)
-        if method.key in QUICK_CALIBRATORS
+        for name, loss in losses.items()
     ]
+
+
+def _influence(evidence: Evidence) -> list[Influence]:
+    """With the calibrators held fixed, as the intervals have them."""
+    held, now, losses = _losses(evidence)
+    weight = check_weight(held.rows.weight, held.rows.n_rows)
+    return [ratio_influence(now - loss, now, weight) for loss in losses.values()]
 
 
 Check(
@@ -77,6 +95,7 @@ Check(
     method="What five quick calibrators gain in log loss on rows that they were not fitted on, "
     "over the model's log loss there. Fieller's interval: both are uncertain, and paired by row.",
     needs=_needs,
+    influence=_influence,
     quick=False,
     repairs=Repairs("quick calibrators", "log loss"),
     no_chance="a calibrator gains nothing of a calibrated model on rows that it was not fitted "

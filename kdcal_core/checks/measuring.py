@@ -202,13 +202,23 @@ def _with_sums(measured: MeasuredCheck, evidence: Evidence, groups: RowGroups) -
     if influence is None or not measured.parts:
         return measured
     found = influence(evidence)
-    return replace(
-        measured,
-        parts=tuple(
-            replace(part, sums=kept_sums(groups, part.estimate, one))
-            for part, one in zip(measured.parts, found, strict=True)
-        ),
-    )
+    sums = [
+        kept_sums(groups, part.estimate, one)
+        for part, one in zip(measured.parts, found, strict=True)
+    ]
+    if (of_other := measured.check.other_influence) is not None:
+        assert evidence.calibration is not None
+        others = row_groups(evidence.calibration)
+        more = [
+            None if others is None or one is None else others.sums(one)
+            for one in of_other(evidence)
+        ]
+        sums = [
+            None if one is None or other is None else one.and_of(other)
+            for one, other in zip(sums, more, strict=True)
+        ]
+    parts = zip(measured.parts, sums, strict=True)
+    return replace(measured, parts=tuple(replace(part, sums=one) for part, one in parts))
 
 
 def asked_checks(codes: Sequence[str] | None) -> list[Check]:

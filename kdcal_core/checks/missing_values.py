@@ -38,4 +38,5 @@ Check(
     method="The share of rows without a value, of the input with most missing values, with Clopper "
     "and Pearson's interval, corrected for the choice among the inputs.",
     needs=_needs,
+    of_tables=True,
 ).offer()

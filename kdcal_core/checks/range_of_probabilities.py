@@ -8,12 +8,17 @@ from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.diagnostics import score_range
+from kdcal_core.diagnostics.influence import Influence, range_influence
 from kdcal_core.diagnostics.summaries import summary_range
 from kdcal_core.review import Limit
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     return [Part(score_range(evidence.target().score, level=level))]
+
+
+def _influence(evidence: Evidence) -> list[Influence]:
+    return [range_influence(evidence.target())]
 
 
 def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
@@ -37,4 +42,5 @@ Check(
     "that one limit suits rare events too: 40 to 60% is 0.8, and 1 to 20% is 3.2. The interval "
     "comes from order statistics.",
     from_summary=Way(_from_summary),
+    influence=_influence,
 ).offer()

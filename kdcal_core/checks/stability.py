@@ -5,6 +5,7 @@ from __future__ import annotations
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.diagnostics import differences_between_sets
+from kdcal_core.diagnostics.influence import Influence, area_influence, gap_influence
 from kdcal_core.review import Limit
 
 
@@ -16,6 +17,16 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
     assert evidence.known is not None
     found = differences_between_sets(evidence.scored, evidence.known, evidence.event, level=level)
     return [Part(*one) for one in zip(found, ("stated minus observed", "AUROC"), strict=True)]
+
+
+def _influence(evidence: Evidence) -> list[Influence]:
+    return [gap_influence(evidence.target()), area_influence(evidence.scored)]
+
+
+def _other_influence(evidence: Evidence) -> list[Influence]:
+    assert evidence.known is not None
+    found = gap_influence(evidence.target(evidence.known)), area_influence(evidence.known)
+    return [None if one is None else -one for one in found]
 
 
 Check(
@@ -34,4 +45,6 @@ Check(
     method="The difference of the estimates of both sets, with the interval of Zou and Donner "
     "(2008).",
     needs=_needs,
+    influence=_influence,
+    other_influence=_other_influence,
 ).offer()

@@ -51,6 +51,21 @@ class GroupSums:
         if not (whole and np.isfinite(self.sums).all() and 0.0 < self.error < np.inf):
             raise ValueError("no sums over groups of rows")
 
+    def and_of(self, other: GroupSums) -> GroupSums:
+        """Of an estimate that two sets of rows move, each as sums of its own say.
+
+        Examples
+        --------
+        >>> y = np.random.default_rng(0).integers(0, 2, 1000)
+        >>> one, other = RowGroups.of(y, np.ones(1000)), RowGroups.of(y[::2], np.ones(500))
+        >>> both = one.sums(1.0 * y).and_of(other.sums(-1.0 * y[::2]))
+        >>> len(both.sums), bool(both.error > one.sums(1.0 * y).error)
+        (150, True)
+        """
+        error = float(np.hypot(self.error, other.error))
+        parts = [one.error / error * one.sums.astype(np.float64) for one in (self, other)]
+        return GroupSums(self.rows + other.rows, error, np.concatenate(parts).astype(np.float16))
+
 
 @dataclass(frozen=True, eq=False)
 class RowGroups:

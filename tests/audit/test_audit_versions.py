@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
 from audit_people import ME
+from made_reviews import HOSTILE_CLASS, line, review_of, too_sure
+from scipy.special import expit, logit
 
 from kdcal_core.audit import (
     Audit,
@@ -14,11 +19,13 @@ from kdcal_core.audit import (
     AuditDrafted,
     Happened,
     Moment,
+    audit_settings,
     compare_audits,
     compare_with_baseline,
     compared_words,
     estimates_beside,
     facts_beside,
+    make_audit,
     paired_words,
     same_question,
     trends,
@@ -28,7 +35,8 @@ from kdcal_core.charts import trend_table
 from kdcal_core.checks import CheckedReview
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.errors import InputError
-from kdcal_core.review import Limit
+from kdcal_core.review import Limit, ReviewReader, Workspace, read_review
+from kdcal_core.tasks import Sets
 
 LOSS, SCORE, SHARE, LONE, GAP, SLOPE = (
     Estimate("Loss in full", "Loss", 0.30, 0.28, 0.32, 900),
@@ -70,6 +78,55 @@ def test_an_audit_is_like_itself(content: AuditContent) -> None:
     assert not any(one.reach > 0.0 for one in found.estimates if one.label not in found.unpaired)
     n = len(found.estimates)
     assert compared_words(found) == f"The audits cannot be told apart in any of {n} estimates."
+
+
+def audit_of(workspace: Workspace, codes: tuple[str, ...], **tables: pd.DataFrame) -> AuditContent:
+    review = read_review(workspace, review_of(workspace, **tables))
+    settings = replace(audit_settings(review), codes=codes)
+    return make_audit(Sets(ReviewReader(workspace, review.id, review=review)), settings=settings)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "codes", "ratios"),
+    [
+        (too_sure, "feature", ("KC011", "KC103", "KC201", "KC203", "KC209"), ("KC103",)),
+        (line, "x", ("KC023", "KC121", "KC123", "KC201", "KC203"), ("KC023", "KC121", "KC123")),
+    ],
+)
+def test_repairs_second_sets_ranges_and_tables_are_paired(
+    workspace: Workspace,
+    table: Callable[..., pd.DataFrame],
+    column: str,
+    codes: tuple[str, ...],
+    ratios: tuple[str, ...],
+) -> None:
+    def other(rows: pd.DataFrame) -> pd.DataFrame:
+        """As another model says: less sure of itself."""
+        if "mean" in rows:
+            return rows.assign(std=rows["std"] * 0.7)
+        said = expit(0.5 * logit(rows["yes"].clip(1e-9, 1 - 1e-9)))
+        return rows.assign(**{"yes": said, HOSTILE_CLASS: 1.0 - said})
+
+    sets = {"calibration": table(700, 1), "evaluation": table(900, 2)}
+    for one in sets.values():
+        one.loc[::9, column] = np.nan
+    before = audit_of(workspace, codes, **sets)
+    after = audit_of(workspace, codes, **{name: other(one) for name, one in sets.items()})
+    found = compare_audits(before, after)
+    assert (found.same_rows, found.same_file) == (True, False)
+    none = {"Certain", "Certain and wrong"}  # shares of which there are none
+    unpaired = [one for one in found.estimates if one.label in set(found.unpaired) - none]
+    for one in unpaired:  # magnitudes that may be 0
+        assert one.before.expected is not None, one.name
+        assert min(one.before.low, one.after.low) <= 0.0, one.name
+    tables = [one for one in found.estimates if one.name.startswith(("Missing", "Rows in two"))]
+    assert len(tables) == 2
+    assert all((one.reach, one.difference.value) == (0.0, 0.0) for one in tables)
+    measured = [one for one in after.measured.checks if one.code in ratios]
+    for part in (part for one in measured for part in one.parts):
+        assert part.sums is not None, part.estimate.name
+        half = (part.estimate.high - part.estimate.low) / 2.0
+        assert part.sums.error == pytest.approx(half / 1.96, rel=0.3)  # Fieller's, to first order
 
 
 @pytest.mark.parametrize(
