@@ -98,6 +98,15 @@ def all_verdicts(labels: Sequence[str], contents: Sequence[AuditContent]) -> Non
     )
 
 
+def _on_the_same_axes(key: str, before: AuditContent, after: AuditContent) -> bool:
+    """Whether charts with this key of both audits show the same quantity."""
+    if key == "cost" and before.subject.decision.costs != after.subject.decision.costs:
+        return False
+    if key == "confidence" and after.subject.event is None:
+        return False  # of the class that is most often wrong, which may be another one
+    return can_be_overlaid(key)
+
+
 def charts(pair: Sequence[tuple[str, AuditContent]], *, of: str) -> None:
     """The charts that both audits hold, one kind at a time: overlaid where they can be."""
     held = [{one.key: one for one in content.charts} for _, content in pair]
@@ -114,8 +123,9 @@ def charts(pair: Sequence[tuple[str, AuditContent]], *, of: str) -> None:
         key="versions_chart",
         label_visibility="collapsed",
     )
-    (one, _), (other, _) = pair
-    if can_be_overlaid(key) and not st.checkbox("Side by side", key=f"versions_side_{key}"):
+    (one, before), (other, after) = pair
+    overlays = _on_the_same_axes(key, before, after)
+    if overlays and not st.checkbox("Side by side", key=f"versions_side_{key}"):
         kept = ((one, held[0][key]), (other, held[1][key]))
         try:
             chart = drawn_once(overlaid, *kept, dark=is_dark())

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from kdcal_core.charts.chart import LEGEND_BELOW, Chart, new_figure, square, unit_axis
+from kdcal_core.charts.chart import (
+    LEGEND_BELOW,
+    Chart,
+    cut,
+    new_figure,
+    new_grid,
+    panel,
+    square,
+    unit_axis,
+)
 from kdcal_core.charts.marks import hovered, identity, ribbon
 from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.data.schema import FloatArray
@@ -17,7 +26,7 @@ from kdcal_core.text import escape_html
 
 _OVERLAID = """
 The same chart of both audits on the same axes: the later one in slate grey, the earlier one in the
-colour of another version, dashed and with squares. Bars and bands are the 95% intervals that each
+colour of another version, dashed or with squares. Bars and bands are the 95% intervals that each
 audit kept; where they overlap, the two may differ by chance. Hollow points are of fewer than 20
 rows. Audits of other rows differ by the rows too, not only by the model.
 
@@ -42,8 +51,13 @@ class _Kind:
     ideal: Literal["identity", "zero", "one", ""] = ""
     marks: str = "lines+markers"
     shape: str = "linear"
+    last: str = ""  # a column whose last value ends the line
+    only: tuple[str, str] = ("", "")  # a column, and its value in the rows that are drawn
+    by: str = ""  # a column with a panel for each of its values
 
 
+_Pair = tuple[tuple[str, pd.DataFrame, str], ...]
+"""Of the earlier and of the later audit: its label, its data, and the style of its marks."""
 _KINDS = {
     "reliability": _Kind(
         *("mean_confidence", "observed_frequency", "Stated probability", "How often it happened"),
@@ -75,8 +89,33 @@ _KINDS = {
         ideal="one",
         marks="lines",
         shape="hv",
+        last="bin_high",
+    ),
+    "cost": _Kind(*("threshold", "cost", "Threshold", "Mean cost per row"), marks="lines"),
+    "confidence": _Kind(
+        *("score", "confidence", "Stated probability", "Probability by the curve"),
+        ideal="identity",
+        marks="lines",
+    ),
+    "far_away": _Kind(
+        *("radius", "mean_max_confidence", "Distance from the centre", "Mean confidence"),
+        marks="lines",
+        only=("method", "Model"),
+    ),
+    "reliability_by_class": _Kind(
+        *("mean_confidence", "observed_frequency", "Stated confidence", "How often it is right"),
+        *("interval_low", "interval_high", "count"),
+        ideal="identity",
+        by="label",
     ),
 }
+_GROUPS = "groups"
+_GROUP_KINDS = (
+    ("group", "Observed minus stated"),
+    ("rule", "Mean PIT value minus one half"),  # of a regression
+)
+_MOST_GROUPS, _MOST_PANELS = 60, 12
+_APART = 0.16  # of a line, between its middle and a mark
 
 
 def can_be_overlaid(key: str) -> bool:
@@ -87,7 +126,7 @@ def can_be_overlaid(key: str) -> bool:
     >>> can_be_overlaid("reliability"), can_be_overlaid("confusion")
     (True, False)
     """
-    return key in _KINDS
+    return key in _KINDS or key == _GROUPS
 
 
 def overlaid_chart(
@@ -111,22 +150,18 @@ def overlaid_chart(
     KeyError, ValueError, TypeError
         If the data lack a column, or hold something else than numbers.
     """
-    kind, colours = _KINDS[key], palette(dark)
-    square_one = kind.ideal == "identity"
-    figure = new_figure(dark, height=460 if square_one else 330)
-    figure.add_trace(_ideal(kind, colours))
-    for (label, _, table), style in ((earlier, "other_version"), (later, "model")):
-        figure.add_traces(_drawn(kind, table.head(_MOST), label, style, colours))
-    figure.update_layout(
-        xaxis_title_text=kind.x_title,
-        yaxis_title_text=kind.y_title,
-        legend={**LEGEND_BELOW, "traceorder": "reversed"},
-        margin={"t": 8, "b": 84, "l": 56},
+    pair = tuple(
+        (label, table.head(_MOST), style)
+        for (label, _, table), style in ((earlier, "other_version"), (later, "model"))
     )
-    if square_one:
-        unit_axis(figure, "xaxis", kind.x_title)
-        unit_axis(figure, "yaxis", kind.y_title)
-        square(figure)
+    panels = None
+    if key == _GROUPS:
+        figure = _forest(pair, dark)
+    elif _KINDS[key].by:
+        figure = _panels(_KINDS[key], pair, dark)
+        panels = cut(figure, dark)
+    else:
+        figure = _one(_KINDS[key], pair, dark)
     both = (later, earlier)
     words = " ".join(f"{label}: {finding}" for label, finding, _ in both)
     return Chart(
@@ -137,8 +172,89 @@ def overlaid_chart(
         table=lambda: pd.concat(
             [table.assign(audit=label) for label, _, table in both], ignore_index=True
         ),
-        name=f"{key} of both",
+        name=f"{key.replace('_', ' ')} of both",
+        panels=panels,
     )
+
+
+def _one(kind: _Kind, pair: _Pair, dark: bool) -> go.Figure:
+    """Both lines in one plot."""
+    colours, square_one = palette(dark), kind.ideal == "identity"
+    figure = new_figure(dark, height=460 if square_one else 330)
+    if kind.ideal:
+        figure.add_trace(_ideal(kind, colours))
+    for label, table, style in pair:
+        figure.add_traces(_drawn(kind, table, label, style, colours))
+    figure.update_layout(
+        xaxis_title_text=kind.x_title,
+        yaxis_title_text=kind.y_title,
+        legend={**LEGEND_BELOW, "traceorder": "reversed"},
+        margin={"t": 8, "b": 84, "l": 56},
+    )
+    if square_one:
+        unit_axis(figure, "xaxis", kind.x_title)
+        unit_axis(figure, "yaxis", kind.y_title)
+        square(figure)
+    return figure
+
+
+def _panels(kind: _Kind, pair: _Pair, dark: bool) -> go.Figure:
+    """Both lines in a panel for each class, those of the later audit with most rows."""
+    colours, (_, (_, later, _)) = palette(dark), pair
+    rows = later.groupby(kind.by)[kind.count].sum()
+    most = rows[rows > 0].nlargest(_MOST_PANELS).index
+    labels = [one for one in dict.fromkeys(later[kind.by]) if one in most]
+    titles = [str(one) for one in labels]
+    figure = new_grid(titles, dark, x_title=kind.x_title, y_title=kind.y_title)
+    for at, one in enumerate(labels):
+        figure.add_trace(identity(colours, **panel(at)).update(showlegend=False))
+        for name, table, style in pair:
+            mine = table[table[kind.by] == one]
+            for line in _drawn(kind, mine, name, style, colours):
+                figure.add_trace(line.update(showlegend=at == 0, **panel(at)))
+    return figure.update_layout(legend_traceorder="reversed")
+
+
+def _forest(pair: _Pair, dark: bool) -> go.Figure:
+    """The gap of every group, with the later audit's mark above the earlier one's."""
+    colours, (_, earlier, _), (_, later, _) = palette(dark), *pair
+    column, title = next(one for one in _GROUP_KINDS if one[0] in later)
+    names = list(dict.fromkeys(map(str, (*later[column], *earlier[column]))))[:_MOST_GROUPS]
+    figure = new_figure(dark, height=110 + 40 * len(names))
+    for (label, table, style), aside in zip(pair, (-_APART, _APART), strict=True):
+        colour, _, symbol = method_style(style, colours)
+        shown = table[table[column].map(str).isin(names)]
+        gap, low, high = (_numbers(shown, one) for one in ("gap", "gap_low", "gap_high"))
+        at = [len(names) - 1 - names.index(str(one)) + aside for one in shown[column]]
+        few = _numbers(shown, "rows") < _FEW
+        name = escape_html(label, limit=60)
+        dots = go.Scatter(
+            x=gap,
+            y=at,
+            mode="markers",
+            marker={
+                "size": 9,
+                "color": colour,
+                "symbol": [f"{symbol}-open" if one else symbol for one in few],
+            },
+            error_x=_bars(gap, low, high, colour),
+            name=name,
+        )
+        said = "{:.3g} ({:.3g} to {:.3g})"
+        figure.add_trace(dots.update(hovered(said, gap, low, high, name=name)))
+    figure.add_vline(x=0.0, line={"color": colours.truth, "width": 1, "dash": "4px,4px"})
+    figure.update_layout(
+        xaxis_title_text=title,
+        yaxis={
+            "tickvals": [*range(len(names))],
+            "ticktext": [escape_html(one, limit=24) for one in reversed(names)],
+            "range": [-0.6, len(names) - 0.4],
+            "showgrid": False,
+        },
+        legend={**LEGEND_BELOW, "traceorder": "reversed"},
+        margin={"t": 8, "b": 84},
+    )
+    return figure
 
 
 def _ideal(kind: _Kind, colours: Palette) -> go.Scatter:
@@ -161,8 +277,13 @@ def _drawn(
     """The line of an audit, with its intervals as a band or, of single points, as bars."""
     colour, dash, symbol = method_style(style, colours)
     name = escape_html(label, limit=60)
+    where, value = kind.only
+    if where:
+        table = table[table[where] == value]
     less = _numbers(table, kind.less) if kind.less else 0.0
     x, y = _numbers(table, kind.x), _numbers(table, kind.y) - less
+    if kind.last and len(x):
+        x, y = np.append(x, _numbers(table, kind.last)[-1]), np.append(y, y[-1])
     line = go.Scatter(
         x=x,
         y=y,
@@ -181,17 +302,21 @@ def _drawn(
     few = _numbers(table, kind.count) < _FEW if kind.count else np.zeros(len(x), dtype=bool)
     line.update(
         marker={"size": 8, "symbol": [f"{symbol}-open" if one else symbol for one in few]},
-        error_y={
-            "type": "data",
-            "symmetric": False,
-            "array": high - y,
-            "arrayminus": y - low,
-            "color": colour,
-            "thickness": 1.2,
-            "width": 0,
-        },
+        error_y=_bars(y, low, high, colour),
     )
     return [line]
+
+
+def _bars(value: FloatArray, low: FloatArray, high: FloatArray, colour: str) -> dict[str, Any]:
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": high - value,
+        "arrayminus": value - low,
+        "color": colour,
+        "thickness": 1.2,
+        "width": 0,
+    }
 
 
 def _numbers(table: pd.DataFrame, column: str) -> FloatArray:

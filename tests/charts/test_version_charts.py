@@ -256,6 +256,59 @@ def test_coverage_is_drawn_less_what_was_stated() -> None:
         overlaid_chart("coverage", ("a", "", table[["stated"]]), ("b", "", table), dark=True)
 
 
+def rows(**columns: list[object]) -> pd.DataFrame:
+    return pd.DataFrame(columns)
+
+
+def test_groups_of_two_audits_stand_line_by_line_with_two_marks() -> None:
+    gaps = {"gap": [0.1, -0.2], "gap_low": [0.0, -0.3], "gap_high": [0.2, -0.1]}
+    earlier = rows(group=["north", HOSTILE], rows=[90, 9], **gaps)
+    later = rows(group=[HOSTILE, "south"], rows=[90, 90], **gaps)
+    figure = overlaid_chart("groups", ("a", "", earlier), ("b", "", later)).figure
+    then, now = figure.data
+    names = dict(zip(figure.layout.yaxis.tickvals, figure.layout.yaxis.ticktext, strict=True))
+    assert [one.startswith("&lt;img") for one in names.values()] == [False, False, True]
+    for drawn, table in ((then, earlier), (now, later)):
+        lines = [names[round(one)][4:8] for one in drawn.y]
+        assert lines == [one.replace("<", "&lt;")[4:8] for one in table["group"]]
+        np.testing.assert_allclose(drawn.x, table["gap"])
+        np.testing.assert_allclose(drawn.x + drawn.error_x.array, table["gap_high"])
+    assert list(then.marker.symbol) == ["square", "square-open"]
+    assert now.y[0] > then.y[1]  # of the same group the later one stands above
+    of_regression = later.rename(columns={"group": "rule"})
+    drawn = overlaid_chart("groups", ("a", "", of_regression), ("b", "", of_regression)).figure
+    assert drawn.layout.xaxis.title.text == "Mean PIT value minus one half"
+
+
+def test_classes_of_two_audits_have_a_panel_each() -> None:
+    bins = {
+        "mean_confidence": [0.7, 0.9],
+        "observed_frequency": [0.6, 0.8],
+        "interval_low": [0.5, 0.7],
+        "interval_high": [0.7, 0.9],
+    }
+    table = pd.concat([rows(**bins, count=[n, n], label=[c, c]) for c, n in (("a", 5), ("b", 50))])
+    chart = overlaid_chart("reliability_by_class", ("a", "", table), ("b", "", table))
+    lines = [one for one in chart.figure.data if one.name in ("a", "b")]
+    assert [(one.name, one.xaxis, one.showlegend) for one in lines] == [
+        *(("a", "x", True), ("b", "x", True)),
+        *(("a", "x2", False), ("b", "x2", False)),
+    ]
+    assert chart.panels is not None
+    assert chart.panels.titles == ("a", "b")
+
+
+def test_far_away_only_the_models_are_drawn_and_the_last_bar_has_an_end() -> None:
+    far = rows(radius=[1.0, 2.0] * 2, mean_max_confidence=[0.9, 0.8, 0.6, 0.5])
+    far["method"] = ["Model"] * 2 + ["Kernel density, geodesic"] * 2
+    line, _ = overlaid_chart("far_away", ("a", "", far), ("b", "", far)).figure.data
+    np.testing.assert_allclose(line.y, [0.9, 0.8])
+    pit = rows(bin_low=[0.0, 0.5], bin_high=[0.5, 1.0], density=[1.2, 0.8])
+    _, line, _ = overlaid_chart("pit", ("a", "", pit), ("b", "", pit)).figure.data
+    np.testing.assert_allclose(line.x, [0.0, 0.5, 1.0])
+    np.testing.assert_allclose(line.y, [1.2, 0.8, 0.8])
+
+
 @pytest.mark.parametrize("paired", [True, False])
 def test_the_words_name_what_is_not_paired(paired: bool) -> None:
     chart = changes_chart(CHANGES, dark=False, of="reviews", paired=paired, unpaired=("RMSE",))
