@@ -59,7 +59,7 @@ def writer(record: Record, project: Project, who: Person) -> Write:
         try:
             record.write(project.id, event, who)
         except InputError as error:
-            session.error_box(error)
+            session.error_box(error, of_action=True)
         else:
             deliver_in_background(record)
             in_browser.focus_title()  # where the button is gone with its step

@@ -151,7 +151,7 @@ def verification(record: Record, project: Project, audit: Audit) -> None:
         with st.spinner("Checking every entry and file"):
             found = verify(record, project.id, receipts=receipts)
     except InputError as error:
-        session.error_box(error)
+        session.error_box(error, of_action=True)
         return
     said(found)
 

@@ -149,7 +149,7 @@ def _add(project: Project, write: Write) -> None:
     try:
         added = _added(project, line, name, role)
     except InputError as error:
-        session.error_box(error)
+        session.error_box(error, of_action=True)
     else:
         write(added)
 
@@ -172,7 +172,7 @@ def _add_key(record: Record, project: Project, who: Person) -> None:
     try:
         record.add_key(project.id, _key_in(text), name, role, who)
     except InputError as error:
-        session.error_box(error)
+        session.error_box(error, of_action=True)
     else:
         st.rerun()
 

@@ -133,6 +133,6 @@ def _doing(act: Callable[[], object]) -> None:
     try:
         act()
     except InputError as error:
-        session.error_box(error)
+        session.error_box(error, of_action=True)
     else:
         st.rerun()

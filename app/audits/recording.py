@@ -211,8 +211,8 @@ def _form(record: Record, review: Review, projects: Sequence[Project], who: Pers
                 st.session_state[_MADE] = kept.id
             elif settings is not None:
                 _begin(record, review, settings, calibrator, project, name, title, who)
-        except InputError as error:
-            session.error_box(error)
+        except (InputError, OSError) as error:
+            session.error_box(error, of_action=True)
             return
         st.rerun()
 

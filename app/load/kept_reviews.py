@@ -96,7 +96,7 @@ def _rename(review: Review, title: str) -> None:
     try:
         rename_review(session.workspace(), review.id, title)
     except InputError as error:
-        session.error_box(error)
+        session.error_box(error, of_action=True)
     else:
         st.rerun()
 

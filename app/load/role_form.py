@@ -115,7 +115,7 @@ def roles(review: Review) -> None:
                     chosen = roles_from_table(edited, kind, review.roles, family)
                     set_roles(session.workspace(), review.id, chosen, names)
                 except InputError as error:
-                    session.error_box(error)
+                    session.error_box(error, of_action=True)
                 else:
                     waiting.dismiss()  # an error of the roles before
                     st.toast("The roles are applied.", icon=":material/check:")

@@ -214,7 +214,7 @@ def _save(
             )
             check.chosen(chosen)
         except InputError as error:
-            session.error_box(_of_check(error, check.title))
+            session.error_box(_of_check(error, check.title), of_action=True)
             return
         if chosen != check.limit:
             limits[check.code] = chosen
@@ -224,7 +224,8 @@ def _save(
             InputError(
                 "Some limits compare with another review, and none is chosen",
                 fix="Choose it above the table.",
-            )
+            ),
+            of_action=True,
         )
         return
     if baseline is not None and baseline != review.question.baseline:
@@ -236,7 +237,7 @@ def _save(
                     fix="It was deleted, or its address is of another machine. Choose another one.",
                 )
         except InputError as error:
-            session.error_box(error)
+            session.error_box(error, of_action=True)
             return
     _keep(review, limits, baseline)
 
@@ -251,7 +252,7 @@ def _keep(review: Review, limits: dict[str, Limit], baseline: str | None) -> Non
     try:
         set_question(session.workspace(), review.id, question)
     except InputError as error:
-        session.error_box(error)
+        session.error_box(error, of_action=True)
     else:
         close_window()
         st.rerun()

@@ -36,7 +36,7 @@ def _follow(owners: tuple[str, ...]) -> None:
         return
     active = _active(owners)
     if not set(st.session_state[_SHOWN]) <= {job.id for job in active}:
-        st.rerun()
+        session.run_after_a_job()
     for job in active:
         waiting.progress(job, where="badge")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -24,16 +25,34 @@ from kdcal_core.text import escape_markdown
 
 _KEY = "review"
 _PAGE = "page_shown"
+_FAILED = "failed_actions"  # their errors, in this run
+_BY_JOB = "run_by_job"  # whether the end of a job asked for the next run
 WINDOW = "open_window"  # the name of the window that is open, see `window`
 _log = logging.getLogger(__name__)
 
 
 def note_page() -> None:
-    """Note which page this run shows, for `page_left`; a window stays on the page it was opened."""
+    """Note which page this run shows, for `page_left`; a window stays on the page it was opened.
+
+    Errors of actions are forgotten, except in a run that only the end of a job asked for.
+    """
     page = _page_of_run()
     if st.session_state.get(_PAGE) != page:
         st.session_state.pop(WINDOW, None)
     st.session_state[_PAGE] = page
+    again = st.session_state.pop(_BY_JOB, False)
+    for error in st.session_state.pop(_FAILED, ()):
+        if again:
+            error_box(error, of_action=True)
+
+
+def run_after_a_job() -> NoReturn:
+    """Run the page again because a job has ended, which nobody in front of it asked for.
+
+    The error of the action before is shown again: whoever acted may not have read it yet.
+    """
+    st.session_state[_BY_JOB] = True
+    st.rerun()
 
 
 def page_left() -> bool:
@@ -149,18 +168,17 @@ def reporting_errors() -> Iterator[None]:
     """Report errors that a page did not handle: bad input, and full or unwritable disks."""
     try:
         yield
-    except InputError as error:
+    except (InputError, OSError) as error:
         error_box(error)
-    except OSError as error:
-        _log.exception("A page could not use its files")
-        reason = error.strerror or type(error).__name__
-        error_box(
-            InputError(
-                f"kdcal could not read or write its files ({reason})",
-                fix="Free some space, or set KDCAL_HOME to a folder that kdcal may write to, and "
-                "load the page again. Nothing that was loaded before is lost.",
-            )
-        )
+
+
+def _of_files(error: OSError) -> InputError:
+    reason = error.strerror or type(error).__name__
+    return InputError(
+        f"kdcal could not read or write its files ({reason})",
+        fix="Free some space, or set KDCAL_HOME to a folder that kdcal may write to, and load the "
+        "page again. Nothing that was loaded before is lost.",
+    )
 
 
 def info_box(error: InputError) -> None:
@@ -168,8 +186,19 @@ def info_box(error: InputError) -> None:
     st.info(escape_markdown(f"{error.what}. {error.fix}", 1500), icon=":material/info:")
 
 
-def error_box(error: InputError) -> None:
-    """What is wrong, where, and how to fix it; every name in it escaped."""
+def error_box(error: InputError | OSError, *, of_action: bool = False) -> None:
+    """What is wrong, where, and how to fix it; every name in it escaped.
+
+    Parameters
+    ----------
+    of_action : bool
+        Whether it comes from a click, so that no later run would show it: see `run_after_a_job`.
+    """
+    if isinstance(error, OSError):
+        _log.error("A page could not use its files", exc_info=error)
+        error = _of_files(error)
+    if of_action:
+        st.session_state.setdefault(_FAILED, []).append(error)
     where = f" ({escape_markdown(error.where, 300)})" if error.where else ""
     fix = f"\n\n{escape_markdown(error.fix, 1000)}" if error.fix else ""
     st.error(f"{escape_markdown(error.what, 1000)}{where}.{fix}", icon=":material/error:")

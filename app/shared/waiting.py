@@ -159,7 +159,7 @@ def _follow(job_id: str) -> None:
     if job is not None and not job.finished and job.progress > _NEARLY_DONE:
         job = jobs().wait(job_id, _PATIENCE)
     if job is None or job.finished:
-        st.rerun()
+        session.run_after_a_job()
     progress(job, where="page")
 
 

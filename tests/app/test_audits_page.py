@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -397,6 +399,33 @@ def test_a_comparison_of_recalibrators_that_was_made_is_kept(
     at.pills(key="audit_chart").set_value("recalibration").run()
     assert plain(found.choice.reason) in words(at)
     assert "Recalibrators against the model" in report_text(record, project, audit)
+
+
+@pytest.mark.parametrize("stage", ["project", "pending"])
+def test_an_error_of_recording_stays_when_a_job_ends_meanwhile(
+    workspace: Workspace, record: Record, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    """As when the disk is full, so that a job of another page fails in the same second."""
+    from app.audits import recording
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    review_id = review_of(workspace, calibration=too_sure(200, 31))
+    at = launch(PAGE, review_id)
+    _fill(at)
+    if stage == "project":
+        monkeypatch.setattr(record, "create", full)
+    else:
+        monkeypatch.setattr(recording, "keep_pending", full)
+    at.button(key="audit_begin").click().run()
+    assert not at.exception
+    (said,) = at.error
+    assert "No space left on device" in said.value
+    at.session_state["run_by_job"] = True  # as its timer leaves it
+    at.run()
+    assert [one.value for one in at.error] == [said.value]
+    assert not at.run().error
 
 
 def test_a_comparison_of_other_rows_is_not_kept(workspace: Workspace, record: Record) -> None:

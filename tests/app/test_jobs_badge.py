@@ -175,6 +175,7 @@ def test_the_timer_of_a_page_that_was_left_shows_no_page_again(
     monkeypatch.setattr(session, "page_left", lambda: left)
     jobs_badge._follow((review,))
     assert again == ([] if left else [True])
+    assert ("run_by_job" in st.session_state) == (not left)
 
 
 def test_how_the_last_job_ended_is_said_in_words(app: AppTest, review: str) -> None:

@@ -8,7 +8,8 @@ import streamlit as st
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from app.shared import jobs_badge, waiting
+from app.shared import jobs_badge, session, waiting
+from kdcal_core.errors import InputError
 
 JOB = {
     "target": "job_probes:count",
@@ -45,11 +46,15 @@ def other() -> None:
     """A page that has nothing to do with it."""
     st.write("Elsewhere")
     st.slider("Still usable", 0, 10, key="slider")
+    if st.button("Act"):
+        session.error_box(InputError("It cannot be done", fix="Do it later."), of_action=True)
 
 
 # the doctest run imports every file here
 if __name__ == "__main__":
     try:
-        st.navigation([st.Page(wait, title="Wait"), st.Page(other, title="Other")]).run()
+        chosen = st.navigation([st.Page(wait, title="Wait"), st.Page(other, title="Other")])
+        session.note_page()
+        chosen.run()
     finally:
         jobs_badge.show()

@@ -126,6 +126,23 @@ def test_a_job_outlives_its_page_and_its_tab_and_its_end_is_seen_once(context, s
     again.get_by_text("Run 1", exact=True).wait_for()
 
 
+@pytest.mark.parametrize("server", [{"STEPS": "300"}], indirect=True)
+def test_the_error_of_a_click_stays_when_a_job_ends(context, server):
+    page = tab(context, server)
+    page.get_by_role("button", name="Begin").click()
+    badge(page).wait_for()
+    visit(page, "Other")
+    page.get_by_role("button", name="Act").click()
+    error = page.get_by_text("It cannot be done")
+    error.wait_for()
+    (server.home / "hurry").touch()
+    page.locator(SIDEBAR).get_by_text("Counting: done").wait_for()  # by another run of the page
+    page.wait_for_timeout(1500)
+    assert error.count() == 1
+    page.get_by_role("slider").press("ArrowRight")  # whoever goes on has read it
+    error.wait_for(state="detached")
+
+
 # a minute: not over before it is stopped, however busy the machine
 @pytest.mark.parametrize("server", [{"STEPS": "600"}], indirect=True)
 def test_a_second_tab_stops_the_job_from_another_page(context, server):
