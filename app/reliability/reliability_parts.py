@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
@@ -129,10 +129,11 @@ def _curves(review: Review, which: Which, drawn: Drawn) -> Reliability | None:
 def _diagram(review: Review, which: Which, drawn: Drawn) -> None:
     found = _curves(review, which, drawn)
     if found is not None:
+        bins = f"{drawn.n_bins} bins of {STRATEGIES[drawn.strategy].lower()}"
         seen(
             *(review, "reliability", "Reliability", "reliability"),
             *(reliability_chart, found, review.classes),
-            settings=_settings(review, which, drawn.asked, drawn),
+            settings=f"{question_words(review, drawn.asked)}; {bins}; {which} set",
         )
         show(
             drawn_square(reliability_chart, found, review.classes, dark=is_dark()),
@@ -140,11 +141,6 @@ def _diagram(review: Review, which: Which, drawn: Drawn) -> None:
             of=f"{review.title} {which}",
             finding=False,  # the page's heading says it
         )
-
-
-def _settings(review: Review, which: Which, question: Asked, drawn: Drawn) -> str:
-    words = question_words(review, question)
-    return f"{words}; {drawn.n_bins} bins of {STRATEGIES[drawn.strategy].lower()}; {which} set"
 
 
 def _bin_by_bin(review: Review, which: Which, drawn: Drawn) -> None:
@@ -207,13 +203,6 @@ def multiples(review: Review, which: Which, drawn: Drawn) -> None:
         most, some = len(largest_curves(found)), sum(curve.n > 0 for curve in found.curves)
         if most < len(found.curves):
             st.caption(_panels(most, some, len(found.curves)))
-        seen(
-            *(review, "reliability_by_class", "Reliability by predicted class", "reliability"),
-            *(reliability_by_class_chart, found, review.classes),
-            settings=_settings(
-                review, which, Asked(kind, None), replace(drawn, n_bins=min(drawn.n_bins, 15))
-            ),
-        )
         show(
             drawn_square(reliability_by_class_chart, found, review.classes, dark=is_dark()),
             key="reliability_multiples",

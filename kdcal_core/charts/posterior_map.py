@@ -27,7 +27,7 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.text import escape_html, formatted
 
-_FIELD = 32  # points a side of a map whose numbers are stored
+_FIELD = 25  # points a side of a map whose numbers are stored
 MAX_POINTS = 1000  # each takes the browser 76 us to draw
 SURE = 0.9
 VERY_FEW, FEW = 20, 100  # the same limits as for pale points in the reliability diagram
@@ -173,7 +173,7 @@ def posterior_field_chart(
     dark: bool = False,
     **settings: Any,
 ) -> Chart:
-    """The maps of `posterior_map_chart` without the rows, at no more than 32 points a side.
+    """The maps of `posterior_map_chart` without the rows, at no more than 25 points a side.
 
     It holds no single row, and its data stay small.
 
@@ -186,7 +186,7 @@ def posterior_field_chart(
     ...     class_name="", prior=0.5, x_title="a", y_title="b",
     ... )
     >>> len(chart.table()), [trace.type for trace in chart.figure.data]
-    (1024, ['heatmap'])
+    (625, ['heatmap'])
     """
     across, up = (_some(len(axis)) for axis in (x, y))
     cells = np.ix_(up, across)

@@ -532,7 +532,7 @@ def test_the_kernel_density_version_that_was_seen_is_kept_without_rows(
     assert "without the rows, of which an audit keeps none" in field.finding
     assert "its kernel density version on" in field.finding
     assert {one["type"] for one in field.figure(dark=False)["data"]} == {"heatmap"}
-    assert len(field.table.splitlines()) == 1 + 32 * 32
+    assert len(field.table.splitlines()) == 1 + 25 * 25
     assert len(field.light) + len(field.dark) < 150_000
     far, own = charts["far_away_seen"], charts["far_away"]
     assert "Kernel density" in far.table
