@@ -434,11 +434,12 @@ def _legend(
     if not named or layout.get("showlegend") is False:
         return None
     hidden = {"visible": False, "fixedrange": True}
+    second = sum(one["name"].count("<br>") for one in named)  # lines of names of two
     return go.Figure(
         named,
         {
             "template": template(dark),
-            "height": LEGEND_LINE * len(named) + 8,
+            "height": LEGEND_LINE * (len(named) + second) + 8,
             "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
             "legend": {
                 "orientation": "v",

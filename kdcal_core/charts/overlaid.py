@@ -211,7 +211,9 @@ def _panels(kind: _Kind, pair: _Pair, dark: bool) -> go.Figure:
         for name, table, style in pair:
             mine = table[table[kind.by] == one]
             for line in _drawn(kind, mine, name, style, colours):
-                figure.add_trace(line.update(showlegend=at == 0, **panel(at)))
+                # beside panels the legend is narrow: the moment of an audit in a second line
+                line.update(name=line.name.replace(" (", "<br>("), showlegend=at == 0, **panel(at))
+                figure.add_trace(line)
     return figure.update_layout(legend_traceorder="reversed")
 
 

@@ -288,14 +288,15 @@ def test_classes_of_two_audits_have_a_panel_each() -> None:
         "interval_high": [0.7, 0.9],
     }
     table = pd.concat([rows(**bins, count=[n, n], label=[c, c]) for c, n in (("a", 5), ("b", 50))])
-    chart = overlaid_chart("reliability_by_class", ("a", "", table), ("b", "", table))
-    lines = [one for one in chart.figure.data if one.name in ("a", "b")]
+    chart = overlaid_chart("reliability_by_class", ("a", "", table), ("b (May)", "", table))
+    lines = [one for one in chart.figure.data if one.name in ("a", "b<br>(May)")]
     assert [(one.name, one.xaxis, one.showlegend) for one in lines] == [
-        *(("a", "x", True), ("b", "x", True)),
-        *(("a", "x2", False), ("b", "x2", False)),
+        *(("a", "x", True), ("b<br>(May)", "x", True)),
+        *(("a", "x2", False), ("b<br>(May)", "x2", False)),
     ]
     assert chart.panels is not None
     assert chart.panels.titles == ("a", "b")
+    assert chart.panels.legend.layout.height == 3 * 30 + 8  # one name has two lines
 
 
 def test_far_away_only_the_models_are_drawn_and_the_last_bar_has_an_end() -> None:
