@@ -21,6 +21,7 @@ from kdcal_core.evaluation import Space
 from kdcal_core.review import (
     Review,
     ReviewReader,
+    SetInfo,
     Workspace,
     add_table,
     create_review,
@@ -244,7 +245,8 @@ def test_results_about_a_regression_do_not_grow_with_the_rows(n: int, tmp_path) 
             return frame
         return kept[key] if key in kept else make()
 
-    reader = SimpleNamespace(review=Review("a" * 16), regression_summary=lambda which: None)
+    review = Review("a" * 16, sets={"calibration": SetInfo("digest", n, None, "set-1")})
+    reader = SimpleNamespace(review=review, regression_summary=lambda which: None)
     sets = Sets(reader, quiet, open_space=lambda _: space, keep=keep)
     for measure, settings in PIT_ASKED:
         if measure is not pit_rows:
