@@ -42,6 +42,10 @@ FLAGS = [
     "--proxy-server=127.0.0.1:9",
     "--proxy-bypass-list=127.0.0.1;localhost",
 ]
+# a page opens in the process of the one before, which has compiled the scripts of both
+ONE_PROCESS = ["--renderer-process-limit=1", "--disable-site-isolation-trials"]
+# Chromium without windows and what belongs to them: the same pages for less of the processor
+SHELL = "chromium-headless-shell"
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
 # Streamlit's own markup, which the app cannot change
 NOT_OURS = ("[data-testid='stSidebarNav']", "[data-testid='stFileUploaderDropzone']")
@@ -132,7 +136,7 @@ def server(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[object]:
     """One Chromium for all tests; skipped where there is none, failed where one is required."""
-    path = _chromium()
+    path = shutil.which(SHELL) or _chromium()
     if path is None:
         reason = "no Chromium or Chrome on the PATH (Debian: apt-get install chromium)"
         if os.environ.get("KDCAL_REQUIRE_BROWSER"):
@@ -141,7 +145,7 @@ def chromium() -> Iterator[object]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=path, args=[*FLAGS, *ONE_PROCESS])
         yield browser
         browser.close()
 
@@ -151,6 +155,7 @@ def colour(text) -> str:
     return str(text.evaluate("one => [getComputedStyle(one).fill, getComputedStyle(one).color]"))
 
 
+Scheme = Literal["light", "dark"]
 APPS: WeakSet[App] = WeakSet()  # those that are open
 SIZE = {"width": 1366, "height": 900}
 SCREEN = {"width": 1366, "height": 768}  # a laptop's
@@ -198,6 +203,7 @@ class App:
 
     def __init__(self, browser, address: str) -> None:
         self.address = address
+        self.scheme: Scheme = "light"  # the system's, which the page follows
         # without motion, which only draws the same things many times while a page waits
         self.context = browser.new_context(reduced_motion="reduce")
         self.context.set_default_timeout(120_000)  # a busy machine opens a page in half a minute
@@ -222,7 +228,7 @@ class App:
         self.page.goto("about:blank")
         self.context.clear_cookies()
         self.page.set_viewport_size(SIZE)
-        self.page.emulate_media(color_scheme="light", reduced_motion="reduce")
+        self.set_scheme("light")
         self.outside.clear()
         self.errors.clear()
         self.story.clear()
@@ -306,15 +312,25 @@ class App:
         """Wait until a review that was opened or scored shows its verdict."""
         self.page.locator("h1").get_by_text("Overview").wait_for(timeout=seconds * 1000)
 
-    def turn(self, scheme: Literal["light", "dark"]) -> None:
+    def set_scheme(self, scheme: Scheme) -> None:
+        self.scheme = scheme
+        self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+
+    def turn(self, scheme: Scheme) -> None:
         """Change the system's colour scheme, which the page and its figures follow."""
         heading = self.page.locator("h1").first
         ticks = self.page.locator(TICK)
         shown = [one for one in (heading, ticks.first) if one.count()]
         before = [colour(one) for one in shown]
-        self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        self.set_scheme(scheme)
         self.until(lambda: all(colour(one) != was for one, was in zip(shown, before, strict=True)))
         self.idle()
+
+    def both_schemes(self) -> Iterator[Scheme]:
+        """The page's scheme and then the other, which it keeps: a change draws all figures anew."""
+        yield self.scheme
+        self.turn("dark" if self.scheme == "light" else "light")
+        yield self.scheme
 
     def faults(self) -> list[str]:
         """What axe-core finds wrong with the page as it is, and buttons that are named alike."""
@@ -330,11 +346,8 @@ class App:
         return found + [f"{n} buttons: {name}" for name, n in names.items() if n > 1]
 
     def faults_in_both(self) -> dict[str, list[str]]:
-        """What is wrong with the page in either theme, by theme; the light one is left on."""
-        found = {"light": self.faults()}
-        self.turn("dark")
-        found["dark"] = self.faults()
-        self.turn("light")
+        """What is wrong with the page in either theme, by theme; it keeps the second one."""
+        found = {scheme: self.faults() for scheme in self.both_schemes()}
         return {theme: faults for theme, faults in found.items() if faults}
 
     def height(self) -> int:

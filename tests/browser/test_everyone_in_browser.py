@@ -34,7 +34,6 @@ def test_axe_finds_nothing_on_any_page(app, reviews: dict[str, str]) -> None:
     faults: dict[str, list[str]] = {}
     opened = None
     for name, place in sorted(places().items(), key=lambda one: one[1].tasks[0]):
-        app.page.emulate_media(color_scheme="light", reduced_motion="reduce")
         if opened == place.tasks[0]:
             app.visit(place.title)
         else:
@@ -42,9 +41,7 @@ def test_axe_finds_nothing_on_any_page(app, reviews: dict[str, str]) -> None:
             app.open(f"{name}?review={reviews[opened]}")
         app.page.locator("h1").get_by_text(place.title, exact=True).wait_for(timeout=60_000)
         app.idle(120)
-        for scheme in ("light", "dark"):
-            if scheme == "dark":
-                app.turn("dark")
+        for scheme in app.both_schemes():
             if found := app.faults():
                 faults[f"{name}, {scheme}"] = found
         assert app.page.title() == f"{place.title} - kdcal"
@@ -56,14 +53,12 @@ def test_axe_finds_nothing_on_any_page(app, reviews: dict[str, str]) -> None:
     if found := app.faults():
         faults["reviews on this machine"] = found
     app.open(f"overview?review={reviews['classification']}")
-    for scheme in ("dark", "light"):  # it is dark since the last page
-        if scheme == "light":
-            app.page.keyboard.press("Escape")
-            app.turn("light")
+    for scheme in app.both_schemes():
         app.page.get_by_role("button", name="Limits: all at their defaults").click(timeout=60_000)
         app.page.get_by_role("dialog").get_by_role("button", name="Save the limits").wait_for()
         app.idle(120)
         if found := app.faults():
             faults[f"limits, {scheme}"] = found
+        app.page.keyboard.press("Escape")
     assert not faults
     app.assert_healthy()
