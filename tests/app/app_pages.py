@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,17 @@ from kdcal_core.jobs import jobs
 ENTRY = str(Path(__file__).parents[2] / "app" / "main.py")
 
 
+@cache
+def _registered() -> Any:
+    """The pages by their hash, which the test runner knows from a run of the first page."""
+    return AppTest.from_file(ENTRY, default_timeout=120).run()._registered_pages
+
+
 def started(review: str | None = None, *, dark: bool = False, **address: str) -> AppTest:
-    """The app, which knows its pages, with the address that the next one is opened with."""
+    """The app before its first run, with the address that its page is opened with."""
     at = AppTest.from_file(ENTRY, default_timeout=120)
+    at._registered_pages = _registered()
     at.context = {"theme": "dark" if dark else "light"}
-    at.run()
     for name, value in {"review": review, **address}.items():
         if value is not None:
             at.query_params[name] = value

@@ -72,7 +72,8 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def context(chromium, server: Server):
-    opened = chromium.new_context(viewport={"width": 1200, "height": 800})
+    size = {"width": 1200, "height": 800}
+    opened = chromium.new_context(viewport=size, reduced_motion="reduce")
     opened.set_default_timeout(60_000)
     yield opened
     opened.close()
