@@ -24,6 +24,8 @@ import pytest
 from playwright.sync_api import Error, TimeoutError
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
+from kdcal_core.review import Workspace, start_sample
+
 ROOT = Path(__file__).parents[2]
 FLAGS = [
     "--headless=new",
@@ -386,6 +388,11 @@ class App:
 
     def close(self) -> None:
         self.context.close()
+
+
+def open_sample(app: App, home: Path, sample: str, page: str) -> None:
+    """A page of a sample, opened at its address: `test_in_the_browser.py` clicks on samples."""
+    app.open(f"{page}?review={start_sample(Workspace(home), sample).id}")
 
 
 @pytest.hookimpl(wrapper=True)

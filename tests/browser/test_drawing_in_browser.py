@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from conftest import open_sample
 
 pytestmark = pytest.mark.browser
 
@@ -21,11 +24,8 @@ COUNT = """() => {
 }"""
 
 
-def test_a_chart_is_drawn_once(app):
-    app.open()
-    app.page.locator(".st-key-open_breast_cancer button").click()
-    app.wait_for_overview()
-    app.visit("Reliability")
+def test_a_chart_is_drawn_once(app, home: Path):
+    open_sample(app, home, "breast_cancer", "reliability")
     app.page.locator(".js-plotly-plot .xtick").first.wait_for()
     app.visit("Help")
     app.page.evaluate(COUNT)

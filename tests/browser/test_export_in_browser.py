@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import open_sample
 
 from kdcal_core import load_calibrator
 from kdcal_core.review.samples import samples_root
@@ -14,11 +15,10 @@ from kdcal_core.review.samples import samples_root
 pytestmark = pytest.mark.browser
 
 
-def test_a_calibrator_goes_out_as_a_file_and_comes_in_again(app, tmp_path: Path) -> None:
-    app.open()
-    app.page.locator(".st-key-open_xor_network button").click()
-    app.wait_for_overview()
-    app.visit("Choose and export")
+def test_a_calibrator_goes_out_as_a_file_and_comes_in_again(
+    app, home: Path, tmp_path: Path
+) -> None:
+    open_sample(app, home, "xor_network", "export")
     app.page.get_by_role("button", name="Fit, judge and write the file").click()
     app.page.get_by_role("tab", name="Card of the file").wait_for(timeout=120_000)
     app.idle()

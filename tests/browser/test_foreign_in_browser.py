@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from conftest import open_sample
 
 pytestmark = pytest.mark.browser
 
@@ -13,11 +14,10 @@ CHART = ".js-plotly-plot .main-svg"
 SLIDER = ".st-key-foreign_alpha input[type=range]"
 
 
-def test_a_sample_is_fitted_asked_and_compared_with_own_rows(app, tmp_path: Path) -> None:
-    app.open()
-    app.page.locator(".st-key-open_xor_network button").click()
-    app.wait_for_overview()
-    app.visit("Out of distribution")
+def test_a_sample_is_fitted_asked_and_compared_with_own_rows(
+    app, home: Path, tmp_path: Path
+) -> None:
+    open_sample(app, home, "xor_network", "out_of_distribution")
     fit = app.page.get_by_role("button", name="Fit the kernel density version")
     fit.or_(app.page.locator(CHART).first).first.wait_for(timeout=60_000)
     if fit.count():  # another test may have fitted the same sample in this home

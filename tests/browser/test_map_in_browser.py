@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
+from conftest import open_sample
 
 pytestmark = pytest.mark.browser
 
@@ -45,11 +47,8 @@ def drag(app, panel: int, start: tuple[float, float], end: tuple[float, float]) 
     app.page.mouse.up()
 
 
-def test_a_dragged_box_shows_its_rows_and_outlives_a_slider(app):
-    app.open()
-    app.page.locator(".st-key-open_xor_network button").click()
-    app.wait_for_overview()
-    app.visit("Posterior map")
+def test_a_dragged_box_shows_its_rows_and_outlives_a_slider(app, home: Path):
+    open_sample(app, home, "xor_network", "posterior_map")
     # another test may have fitted the same sample in this home: then it is there at once
     fit = app.page.get_by_role("button", name="Fit the kernel density version")
     fitted = app.page.get_by_text("Settings of the kernel density version")

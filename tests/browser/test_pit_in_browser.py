@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
+from conftest import open_sample
 
 pytestmark = pytest.mark.browser
 
@@ -28,11 +30,8 @@ def until(app, fits) -> list[str]:
     raise AssertionError(picks(app))
 
 
-def test_a_click_and_a_box_show_their_rows_beside_the_whole(app):
-    app.open()
-    app.page.locator(".st-key-open_heteroscedastic button").click()
-    app.wait_for_text("regression (a single number)")
-    app.visit("PIT")
+def test_a_click_and_a_box_show_their_rows_beside_the_whole(app, home: Path):
+    open_sample(app, home, "heteroscedastic", "pit")
     app.page.locator(f"{MAP} .nsewdrag").first.wait_for()
     first = until(app, lambda found: len(found) == 2)
     assert "too low here" in first[0]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
+from conftest import open_sample
 
 pytestmark = pytest.mark.browser
 
@@ -26,11 +28,8 @@ def until(app, fits) -> str:
     raise AssertionError(text(app))
 
 
-def test_a_click_opens_a_region_and_a_slider_draws_the_tree_again(app):
-    app.open()
-    app.page.locator(".st-key-open_adult_network button").click()
-    app.wait_for_text("calibration set 6,000 rows")
-    app.visit("Regions")
+def test_a_click_opens_a_region_and_a_slider_draws_the_tree_again(app, home: Path):
+    open_sample(app, home, "adult_network", "regions")
     app.page.locator(f"{TREE} .nsewdrag").first.wait_for()
     first = until(app, bool)
     app.assert_healthy()
@@ -58,11 +57,8 @@ def test_a_click_opens_a_region_and_a_slider_draws_the_tree_again(app):
     app.assert_healthy()
 
 
-def test_few_rows_are_searched_with_redraws_at_once(app):
-    app.open()
-    app.page.locator(".st-key-open_breast_cancer button").click()
-    app.wait_for_text("evaluation set 185 rows")
-    app.visit("Regions")
+def test_few_rows_are_searched_with_redraws_at_once(app, home: Path):
+    open_sample(app, home, "breast_cancer", "regions")
     app.wait_for_text("found on all 185 rows")
     assert app.page.locator(".st-key-regions_harder").count() == 0
     app.assert_healthy()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from conftest import open_sample
 
 pytestmark = pytest.mark.browser
 
 
-def test_figures_take_the_colours_of_the_theme_that_is_chosen(app) -> None:
-    app.open()
-    app.page.locator(".st-key-open_breast_cancer button").click()
-    app.wait_for_text("evaluation set 185 rows")
-    app.visit("Reliability")
+def test_figures_take_the_colours_of_the_theme_that_is_chosen(app, home: Path) -> None:
+    open_sample(app, home, "breast_cancer", "reliability")
     tick = app.page.locator(".js-plotly-plot .xtick text").first
     tick.wait_for()
     app.idle()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from conftest import open_sample
 from made_reviews import review_of, too_sure
 
-from kdcal_core.review import Workspace, rename_review, start_sample
+from kdcal_core.review import Workspace, rename_review
 
 pytestmark = pytest.mark.browser
 
@@ -55,8 +56,7 @@ TABS = {".st-key-pit_ecdf": "All rows together"}  # the section of a plot that i
 
 
 def opened(app, home: Path, sample: str, page: str, plot: str) -> None:
-    review = start_sample(Workspace(home), sample)
-    app.open(f"{page}?review={review.id}")
+    open_sample(app, home, sample, page)
     if plot in TABS:
         app.page.get_by_role("tab", name=TABS[plot]).wait_for(timeout=60_000)
         app.section(TABS[plot])
@@ -102,14 +102,14 @@ def assert_filled(app, width: int, main: str, share: float = LEAST_SHARE) -> Non
 
 
 @pytest.mark.parametrize(
-    ("page", "main", "panels"),
+    ("page", "main", "panels", "side"),
     [
-        ("reliability", "reliability_diagram", "reliability_multiples"),
-        ("confidence_by_class", "confidence_curve", "bandwidths"),
+        ("reliability", "reliability_diagram", "reliability_multiples", 450),
+        ("confidence_by_class", "confidence_curve", "bandwidths", 380),
     ],
 )
 def test_diagrams_fill_their_column_and_wrap_at_every_width(
-    app, home: Path, page: str, main: str, panels: str
+    app, home: Path, page: str, main: str, panels: str, side: int
 ) -> None:
     opened(app, home, "digits_predictions", page, f".st-key-{panels}_9")
     across = {}
@@ -122,20 +122,12 @@ def test_diagrams_fill_their_column_and_wrap_at_every_width(
     assert across[390] == 1
     assert 3 <= across[1366] <= 4
     assert across[1366] <= across[1920] <= across[2560]
+    assert_larger_on_a_large_screen(app, f".st-key-{main}", side)
     app.assert_healthy()
 
 
-@pytest.mark.parametrize(
-    ("page", "plot", "side"),
-    [
-        ("reliability", ".st-key-reliability_diagram", 450),
-        ("confidence_by_class", ".st-key-confidence_curve", 380),
-    ],
-)
-def test_a_square_picture_is_larger_on_a_large_screen(
-    app, home: Path, page: str, plot: str, side: int
-) -> None:
-    opened(app, home, "digits_predictions", page, plot)
+def assert_larger_on_a_large_screen(app, plot: str, side: int) -> None:
+    """A square picture grows with the screen, to this side, and goes back to its size."""
     axes = app.page.locator(f"{plot} .nsewdrag").first
     sides = {}
     for width, height in ((1366, 768), (1920, 1080), (1366, 768)):
@@ -144,7 +136,6 @@ def test_a_square_picture_is_larger_on_a_large_screen(
         assert app.end_of_picture() <= height
     assert sides[1366] >= 250
     assert sides[1920] >= side
-    app.assert_healthy()
 
 
 def test_a_place_on_pit_is_picked_by_keyboard_alone(app, home: Path) -> None:
