@@ -571,9 +571,23 @@ def _pool(curve: ReliabilityCurve, run: IntArray) -> _Stretch:
     seen = float(mass @ curve.accuracy[run] / mass.sum())
     rows = int(curve.count[run].sum())
     effective = float(mass.sum() ** 2 / (mass**2 / curve.effective[run]).sum())
+    if curve.together is not None:
+        effective = min(effective, _rows_together(curve, curve.together, run))
     moved = float(mass.sum()) * abs(seen - said)
     low, high = float(curve.edges[run[0]]), float(curve.edges[run[-1] + 1])
     return _Stretch(low, high, said, seen, rows, effective, moved)
+
+
+def _rows_together(curve: ReliabilityCurve, together: BinDependence, run: IntArray) -> float:
+    """How many independent rows say as much about the mean of these bins, which vary together."""
+    share = curve.weight[run] / curve.weight[run].sum()
+    said = np.clip(curve.confidence[run], 0.0, 1.0)
+    spread = said * (1.0 - said)
+    rows = np.maximum(curve.effective[run] * together.effect[run], 1.0)
+    alone = together.alone**2 * float(share**2 @ (spread / rows))
+    shared = float(np.square(together.root[:, run] @ (np.sqrt(spread) * share)).sum())
+    mean = float(share @ said)
+    return mean * (1.0 - mean) / (alone + shared) if alone + shared > 0.0 else np.inf
 
 
 def _stretch_text(stretch: _Stretch, level: float) -> str:

@@ -10,10 +10,12 @@ from kdcal_core.diagnostics import (
     fpr_at_95_tpr,
     histogram_anchor,
     ood_auroc,
+    reliability,
     top_label_losses,
     two_halves,
     unknown_share,
 )
+from kdcal_core.diagnostics.reliability import _pool
 from kdcal_core.diagnostics.targets import class_shares
 from kdcal_core.statistics import Dependence, RowDesign, effective_size
 
@@ -98,3 +100,23 @@ def test_one_cluster_and_a_class_without_rows():
     assert (anchor.low[some] <= anchor.confidence[some]).all()
     area = ood_auroc(proba[:, 1], [0.1, 0.9], by="confidence", weight_in=one)
     assert area.low <= area.value <= area.high
+
+
+def test_all_rows_of_a_class_count_as_the_clusters_that_span_its_bins() -> None:
+    """Each bin has a row of a cluster or two, so that bins alone hardly know of the clusters."""
+    rng = np.random.default_rng(0)
+    proba = np.exp(2.0 * rng.normal(size=(600, 3)))
+    proba /= proba.sum(axis=1, keepdims=True)
+    here = proba.argmax(axis=1) == 0
+    design = RowDesign(None, Dependence.of("cluster", np.repeat(np.arange(60), 10)))
+    said, gaps, found = proba[here, 0].mean(), [], []
+    for _ in range(200):
+        y = (proba.cumsum(axis=1) > np.repeat(rng.random(60), 10)[:, None]).argmax(axis=1)
+        gaps.append((y[here] == 0).mean() - said)
+        if len(found) < 20:
+            curve = reliability(
+                proba, y, kind="top-label", smooth=False, sample_weight=design
+            ).curves[0]
+            found.append(_pool(curve, np.flatnonzero(curve.count > 0)).effective)
+    independent = said * (1.0 - said) / np.var(gaps)
+    assert 0.7 * independent < np.mean(found) < 1.1 * independent < 0.6 * here.sum()
