@@ -77,9 +77,9 @@ of regions (Holm).
 """
 _HALVES = r"""
 **Corrected for the search.** A long enough search always finds some region that looks wrong. One
-half of the rows, or 500,000 drawn ones of a million and more, is therefore used to find the
-regions, and the others, whose outcomes were not used, to judge them; p values are corrected for the
-number of regions (Holm). If the model is right everywhere, at most 5% of searches colour any
+half of the rows (500,000 drawn ones if there are a million or more) therefore finds the regions,
+and the others, whose outcomes were not used, judge them; p values are corrected for the number of
+regions (Holm). If the model is right everywhere, at most 5% of searches colour any
 region. The **minimum detectable gap** of a region would be found in four of five searches of this
 size; smaller faults may be missed.
 """
@@ -105,8 +105,8 @@ meets, to one region. Larger marks have more rows. The colours show the fault of
 distributions there, from the location and the spread of the PIT values (Torres et al., section 2).
 A hollow region differs by no more than chance explains.
 
-One half of the rows, or 500,000 drawn ones of a million and more, is used to find the regions, the
-others to judge them; p values are corrected for the number of regions (Holm). If the model is right
+One half of the rows (500,000 drawn ones if there are a million or more) finds the regions, and the
+others judge them; p values are corrected for the number of regions (Holm). If the model is right
 everywhere, at most 5% of searches colour any region (our addition).
 """
 BESIDE = r"""
