@@ -187,6 +187,7 @@ def freeze_once(path: str) -> int:
     """
     if not Path(path).exists():
         Path(path).write_text(str(os.getpid()))
+        time.sleep(1.0)  # until another thread has sent the first sign of life
         os.kill(os.getpid(), signal.SIGSTOP)  # which may take a moment
         while not Path(f"{path}.go").exists():
             time.sleep(0.05)
