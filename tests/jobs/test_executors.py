@@ -266,7 +266,8 @@ def test_a_deadline_ends_a_task(cluster, tmp_path):
 
 def test_a_frozen_worker_is_lost_and_another_one_computes(cluster, tmp_path, monkeypatch):
     path = tmp_path / "frozen"
-    with DaskWorkers(cluster, tmp_path, silence=8.0) as executor:
+    # not begun either, should Dask give it to the frozen worker again
+    with DaskWorkers(cluster, tmp_path, silence=8.0, unbegun=30.0) as executor:
         future = executor.submit(probes.freeze_once, str(path))
         try:
             other = future.result(LONG)
