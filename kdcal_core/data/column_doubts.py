@@ -43,8 +43,9 @@ class Doubt:
     ----------
     about : str
         "target": which column; "classes": the order of a model's classes whose file does not name
-        them; "scale": percentages or not; "order": which column belongs to which class; "level":
-        that of an interval; "outputs": why there are none, and what can be judged without them.
+        them; "scale": percentages or not; "order": which column belongs to which class, or which of
+        two is the outcome; "level": that of an interval; "outputs": why there are none, which
+        column may hold them, and what can be judged without them.
     sentence : str
         Untrusted text.
     choices : tuple of Choice

@@ -537,6 +537,8 @@ def _beyond_chance(curve: ReliabilityCurve, result: Reliability) -> bool:
     """
     some = curve.count > 0
     filled = int(some.sum())
+    if not filled:  # a class that is never predicted
+        return False
     miss = (1.0 - result.level) / len(result.curves)
     # the binomial quantile of the number of bins outside
     most = np.ceil(bdtrik(1.0 - miss, filled, 1.0 - result.level))

@@ -108,7 +108,9 @@ def _settled(review: Review, settings: ComparisonSettings) -> ComparisonSettings
     default=lambda review: ComparisonSettings(default_calibrators(review), event=review.event),
     ranges={"folds": (2.0, 20.0), "seed": (0.0, 2.0**31), "n_boot": (100.0, 10_000.0)},
     settle=_settled,
-    edition=lambda: " ".join((FITTED, "with parts", *(one.key for one in compared_measures()))),
+    edition=lambda: " ".join(
+        (FITTED, "corrected together", *(one.key for one in compared_measures()))
+    ),
 )
 def compare_calibrators(sets: Sets, settings: ComparisonSettings) -> ComparisonRun:
     """Fit and judge every calibrator.

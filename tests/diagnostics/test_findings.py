@@ -125,6 +125,15 @@ def test_many_classes_that_are_all_a_little_too_sure_are_found(texts):
     texts(reliability_finding(reliability(proba, y, kind="top-label", smooth=False)), "one")
 
 
+def test_a_class_that_is_never_predicted_is_not_off():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet([5.0, 5.0, 0.1], 400)
+    assert set(proba.argmax(axis=1)) == {0, 1}
+    found = reliability(proba, np.full(400, 0), kind="top-label", smooth=False)
+    assert beyond_noise(found) == (True, True, False)
+    assert reliability_finding(found).startswith("2 of 3 classes are off")
+
+
 @pytest.mark.parametrize(("n", "n_classes"), [(90, 3), (300, 10)])
 def test_calibrated_models_of_several_classes_are_seldom_accused(n, n_classes):
     accused = 0
