@@ -11,8 +11,9 @@ import html
 import math
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from functools import partial
 
 _INVISIBLE = "\u200b"  # zero-width space
 # Everything that Markdown, Streamlit's directives, HTML or plotly's pseudo-HTML may read as a
@@ -34,6 +35,7 @@ _PLAIN_WORDS = re.compile(
     r"|(?<= )[<>]=?(?=\d)|:(?= )|(?<=\w)@(?=[^\W_]+(?: |$))"
     r"|(?<= )\((?=\w)|(?<=\w)\)(?=[ ,]|$))*"
 )
+_MORE_DECIMALS = 3  # at most, to tell the end of an interval from a limit
 _LONG = 1e15  # numbers of more digits are not read as digits
 MINUS = "\N{MINUS SIGN}"  # as plotly writes it on every axis, and not the hyphen of a keyboard
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -128,11 +130,18 @@ def number_text(value: float, width: float, percent: bool = False, largest: floa
     return formatted(shown, f"z,.{decimals}f") + "%" * percent  # z: a rounded zero has no sign
 
 
-def range_text(low: float, high: float, percent: bool = False, largest: float = 0.0) -> str:
+def range_text(
+    low: float,
+    high: float,
+    percent: bool = False,
+    largest: float = 0.0,
+    apart_from: Sequence[float] = (),
+) -> str:
     """An interval as "low to high", with as many decimals as its width warrants.
 
     An interval that excludes zero has no end that is written as zero, because a verdict may rest on
-    its sign. As in :func:`number_text`, ``largest`` is the largest magnitude beside it.
+    its sign; nor is an end written as one of the limits that it is to be kept ``apart_from``. As in
+    :func:`number_text`, ``largest`` is the largest magnitude beside it.
 
     Examples
     --------
@@ -140,13 +149,23 @@ def range_text(low: float, high: float, percent: bool = False, largest: float = 
     ('0.912 to 0.934', '0.0% to 3.1%')
     >>> range_text(-0.08, -0.0004), range_text(-0.08, 0.0004)
     ('−0.08 to −0.0004', '−0.08 to 0.00')
+    >>> range_text(0.01, 0.0503), range_text(0.01, 0.0503, apart_from=(0.05,))
+    ('0.010 to 0.050', '0.010 to 0.0503')
     >>> range_text(math.nan, math.nan)
     'no interval'
     """
     if math.isnan(low) or math.isnan(high):
         return "no interval"
     width, largest = high - low, max(abs(low), abs(high), largest)
-    ends = [number_text(one, width, percent, largest) for one in (low, high)]
+
+    def end(value: float) -> str:
+        for more in range(_MORE_DECIMALS + 1):
+            words = partial(number_text, width=width / 10**more, percent=percent, largest=largest)
+            if not any(value != one and words(value) == words(one) for one in apart_from):
+                return words(value)
+        return number_text(value, width, percent, largest)
+
+    ends = [end(low), end(high)]
     near = 0 if low > 0.0 else 1
     away = low > 1e-4 * width or high < -1e-4 * width  # nearer ones say nothing about a sign
     if away and not re.search("[1-9]", ends[near]):

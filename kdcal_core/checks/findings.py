@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from kdcal_core.checks.check import in_form, limit_text
 from kdcal_core.checks.verdicts import CheckedReview, CheckResult, JudgedPart
 from kdcal_core.diagnostics import Estimate, estimate_text
+from kdcal_core.review import Limit
 from kdcal_core.text import counted, in_sentence, listed, printable
 
 _MOST = 3  # faults or titles in the headline
+_NAMED = 1e8  # rows; larger numbers of them say nothing more
 _IN_REACH = 20  # times the rows at hand: what more of them would decide is not asked for
 
 
@@ -109,11 +111,14 @@ def part_text(result: CheckResult, part: JudgedPart, longest_name: int = 2000) -
     estimate = part.estimate
     name = printable(part.name, longest_name)
     named = f"{estimate.label}, {name}," if name else estimate.label
-    return f"{named} {found_text(estimate)}, limit: {limit_text(result.limit, estimate)}"
+    found = found_text(estimate, result.limit)
+    return f"{named} {found}, limit: {limit_text(result.limit, estimate)}"
 
 
-def found_text(estimate: Estimate) -> str:
+def found_text(estimate: Estimate, limit: Limit | None = None) -> str:
     """An estimate with its interval; a counted number has none.
+
+    An end of the interval is written as an end of the ``limit`` only where it is the same number.
 
     Examples
     --------
@@ -122,7 +127,8 @@ def found_text(estimate: Estimate) -> str:
     """
     if estimate.low == estimate.high == estimate.value:
         return in_form(estimate, estimate.value)
-    return estimate_text(estimate, chance=False)
+    ends = () if limit is None else (limit.low, limit.high)
+    return estimate_text(estimate, chance=False, apart_from=ends)
 
 
 def evidence_text(result: CheckResult, part: JudgedPart) -> str:
@@ -132,7 +138,9 @@ def evidence_text(result: CheckResult, part: JudgedPart) -> str:
     largest = max((one.estimate.n for one in result.parts), default=0)
     here = part.is_place and (result.check.place or (part.name and part.estimate.n < largest))
     kind = f"of this part, which has {part.estimate.n:,}," if here else "of the same kind"
-    rows = f"About {counted(part.rows_needed or 0, 'row')} {kind} would decide."
+    needed = part.rows_needed or 0
+    about = f"About {needed:,}" if needed <= _NAMED else f"More than {_NAMED:,.0f}"
+    rows = f"{about} {'row' if needed == 1 else 'rows'} {kind} would decide."
     if part.spared:
         alone = (
             "Judged alone it would fail. Among so many numbers one may lie beyond its limit by "
@@ -244,7 +252,7 @@ def _groups_text(checked: CheckedReview, undeclared: Sequence[str]) -> str:
 
 def _place_text(result: CheckResult, part: JudgedPart) -> str:
     """A place where a check fails unlike elsewhere, and that other repairs leave it."""
-    found = f"{in_sentence(part.estimate.label)} {found_text(part.estimate)}"
+    found = f"{in_sentence(part.estimate.label)} {found_text(part.estimate, result.limit)}"
     return (
         f"Most wrong {result.check.place} {part.name}: {found}. "
         "A repair that treats all rows alike leaves this as it is."
@@ -254,7 +262,7 @@ def _place_text(result: CheckResult, part: JudgedPart) -> str:
 def _everywhere_text(result: CheckResult) -> str:
     """A fault that all places share."""
     worst = result.worst
-    found = f"{in_sentence(worst.estimate.label)} is {found_text(worst.estimate)}"
+    found = f"{in_sentence(worst.estimate.label)} is {found_text(worst.estimate, result.limit)}"
     where, elsewhere = "over all rows, ", ""
     if worst.is_place:
         where = f"{result.check.place} {worst.name}, "
@@ -271,7 +279,8 @@ def _suspect_text(unsure: tuple[CheckResult, ...]) -> str:
         value = one.worst.estimate.value
         beyond = value < one.limit.low or value > one.limit.high
         if one.check.place and one.worst.is_place and beyond:
-            found = f"{in_sentence(one.worst.estimate.label)} {found_text(one.worst.estimate)}"
+            estimate = one.worst.estimate
+            found = f"{in_sentence(estimate.label)} {found_text(estimate, one.limit)}"
             return f"Look {one.check.place} {one.worst.name}: {found} may be beyond the limit."
     return ""
 
@@ -285,14 +294,21 @@ def _rows_text(unsure: tuple[CheckResult, ...], n: int) -> str:
     }
     near = [rows for rows in total.values() if rows <= _IN_REACH * n]
     most = max(near or total.values(), default=None)
+    if most is not None and most > _NAMED:
+        what = listed([in_sentence(title) for title in total], _MOST)
+        return (
+            f"More rows are no help: to decide {what} would take more than {_rows(_NAMED)}, "
+            "because the estimate lies too close to its limit."
+        )
     rows = "more held-out rows" if most is None else f"about {_rows(most)}"
     step = f"Collect {rows} of the same kind, and check again."
     far = [title for title, rows in total.items() if near and rows > _IN_REACH * n]
     if far:
         least = min(total[title] for title in far)
+        rows = f"{_rows(least)} or more" if least <= _NAMED else f"more than {_rows(_NAMED)}"
         step += (
             f" To decide {listed([in_sentence(title) for title in far], _MOST)} would take "
-            f"{_rows(least)} or more: the estimate lies too close to its limit."
+            f"{rows}: the estimate lies too close to its limit."
         )
     return step
 

@@ -185,8 +185,10 @@ def has_interval(estimate: Estimate) -> bool:
     return bool(np.isfinite(estimate.value) and not np.isnan(estimate.low))
 
 
-def interval_text(estimate: Estimate) -> str:
+def interval_text(estimate: Estimate, apart_from: Sequence[float] = ()) -> str:
     """The interval as "low to high", or "no interval".
+
+    An end that is not one of the limits that it is to be kept ``apart_from`` is not written as one.
 
     Examples
     --------
@@ -197,7 +199,8 @@ def interval_text(estimate: Estimate) -> str:
     """
     if not has_interval(estimate):
         return "no interval"
-    return range_text(estimate.low, estimate.high, estimate.percent, estimate.largest)
+    ends, largest = (estimate.low, estimate.high), estimate.largest
+    return range_text(*ends, estimate.percent, largest, apart_from)
 
 
 def reference_text(estimate: Estimate) -> str:
@@ -221,8 +224,12 @@ def reference_text(estimate: Estimate) -> str:
     return f"{value_text(estimate, estimate.expected)} {estimate.expected_words}"
 
 
-def estimate_text(estimate: Estimate, *, chance: bool = True) -> str:
+def estimate_text(
+    estimate: Estimate, *, chance: bool = True, apart_from: Sequence[float] = ()
+) -> str:
     """Value, interval and, unless ``chance`` is False, the value to compare with, if there is one.
+
+    ``apart_from`` as in :func:`interval_text`.
 
     Examples
     --------
@@ -239,7 +246,7 @@ def estimate_text(estimate: Estimate, *, chance: bool = True) -> str:
     """
     if not np.isfinite(estimate.value):
         return estimate.interval or "not defined"
-    parts = [interval_text(estimate), reference_text(estimate) if chance else ""]
+    parts = [interval_text(estimate, apart_from), reference_text(estimate) if chance else ""]
     return f"{value_text(estimate)} ({'; '.join(filter(None, parts))})"
 
 

@@ -21,6 +21,7 @@ from kdcal_core.checks import (
     headline,
     judge_checks,
     next_step,
+    part_text,
 )
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.review import Limit
@@ -112,6 +113,17 @@ def test_rows_that_nobody_can_collect_are_not_asked_for() -> None:
         "to its limit."
     )
     assert said(never) == "Collect about 210,000 held-out rows of the same kind, and check again."
+    on_it = replace(never, parts=(replace(never.parts[0], rows_needed=64_000_000_000),))
+    words = "would take more than 100,000,000 held-out rows"
+    assert words in said(few, on_it)
+    assert said(on_it).startswith(f"More rows are no help: to decide calibration slope {words}")
+    assert evidence_text(on_it, on_it.worst).startswith("More than 100,000,000 rows of the same")
+
+
+def test_the_end_of_an_interval_is_not_written_as_the_limit_that_it_misses() -> None:
+    part = found("KC001", "not enough evidence", ("", replace(GAP, low=0.0, high=0.0502))).worst
+    result = replace(found("KC001", "pass", ("", GAP)), limit=Limit(high=0.05), parts=(part,))
+    assert "0.0502), limit: at most 0.05" in part_text(result, part)
 
 
 def test_a_place_that_may_be_beyond_its_limit_is_named_first() -> None:

@@ -157,7 +157,7 @@ def _part(result: CheckResult, part: JudgedPart) -> PartRow:
     return PartRow(
         part.name,
         part.estimate.label,
-        found_text(part.estimate),
+        found_text(part.estimate, result.limit),
         limit_text(result.limit, part.estimate),
         MARKS[part.verdict],
         part.estimate.n,
