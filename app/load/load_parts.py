@@ -204,7 +204,15 @@ def _unplaced(review: Review, at: int, name: str) -> None:
     """A button for each use of a table without a place; any other place can be chosen below."""
     table = escape_markdown(review.unplaced[name].name, 40)
     with st.container(horizontal=True):
-        if st.button(
+        if review.unplaced[name].other_names:
+            if st.button(
+                f"They mean the same: use {table} as the evaluation set",
+                key=f"unplaced_{at}_evaluation",
+                icon=":material/check:",
+            ):
+                _start_move(review, "unplaced", "evaluation", name)
+                st.rerun()
+        elif st.button(
             f"Use {table} as foreign rows", key=f"unplaced_{at}_foreign", icon=":material/check:"
         ):
             _start_move(review, "unplaced", "foreign", name)

@@ -35,11 +35,13 @@ from kdcal_core.review.changes import (
     unscored,
 )
 from kdcal_core.review.further_tables import check_aside
+from kdcal_core.review.other_names import other_names, renamed
 from kdcal_core.review.requirements import (
     check_columns,
     check_unchanged,
     keep_fitting,
     place_note,
+    shared_features,
     undoubted,
     without_place_note,
 )
@@ -267,6 +269,8 @@ def move_table(
         There is no table in this place, or it would lack a column that it needs in the other.
     """
     before = workspace.read(review_id)
+    if to == "evaluation" and place == "unplaced":
+        before = renamed(workspace, before, name)
     every: dict[str, TableInfo | None] = {**before.tables, "training": before.training}
     foreign, unplaced = dict(before.foreign), dict(before.unplaced)
     named = {"foreign": foreign, "unplaced": unplaced}
@@ -275,6 +279,7 @@ def move_table(
         raise InputError("There is no table in this place", fix="Load the page again.")
     if to == place:
         return before
+    moved = replace(moved, other_names=())
     aside = moved if to == "foreign" else None
     if to in _SINGLE:
         left, every[to] = every.get(to), moved
@@ -305,6 +310,9 @@ def move_table(
             result = replace(with_reading(result, reading), answers={})
         elif not result.tables:
             result = replace(result, roles=None, doubts=(), answers={})
+        elif result.roles is not None and "evaluation" in result.tables:
+            roles, lost = shared_features(result, result.roles, result.tables["evaluation"])
+            result = replace(result, roles=roles, notes=(*result.notes, *lost))
         for table in result.tables.values():
             if result.roles is not None:
                 check_columns(table, result.roles)
@@ -377,7 +385,8 @@ def _put(
     """Make what was read part of the review; a table that does not fit is deleted.
 
     A guessed place is noted unless it is that of a set. A table without the target gets another
-    place, and none where its name says that it is a set.
+    place, and none where its name says that it is a set. Training and foreign rows that come before
+    the calibration table are checked when that comes.
     """
     if place == "model":
         change: Callable[[Review], Review] = read
@@ -388,6 +397,9 @@ def _put(
     def with_it(review: Review) -> Review:
         to = place
         review = _without_unplaced(without_place_note(review, file.name), file.name)
+        if to == "evaluation" and (pairs := other_names(review, table, reading)):
+            asked = replace(table, other_names=pairs)
+            return replace(review, unplaced={**review.unplaced, file.name: asked})
         if to in WHICH and (calibrated := _instead_of_one_without_target(review, table, reading)):
             return calibrated
         if place != "calibration" and _only_without_target(review, table):
@@ -396,7 +408,8 @@ def _put(
             to = "foreign" if guessed else place
         if to in WHICH:
             return with_table(_with_room(review, to, table.name), to, table, reading)
-        check_aside(review, table, foreign=to == "foreign")
+        if guessed or "calibration" in review.tables:
+            check_aside(review, table, foreign=to == "foreign")
         if guessed:
             assert review.roles is not None
             why = "there are both sets already, and its name does not say what it is"

@@ -48,6 +48,12 @@ def doubts_of_folders(review: Review) -> tuple[str, ...]:
 def doubt_of_table(review: Review, table: TableInfo) -> str:
     """Why a table has no place yet, and what can be done; untrusted text."""
     roles, name = review.roles or Roles(), f"{table.name[:80]!r}"
+    if table.other_names:
+        pairs = [f"{new[:60]!r} for {old[:60]!r}" for new, old in table.other_names]
+        return (
+            f"{name} names its columns otherwise than the calibration table: {listed(pairs, 4)}. "
+            "It is not used until you say whether they mean the same."
+        )
     if roles.target is None or roles.target in table.column_names:
         return f"{name} had no column of the {_truth(review)} when it was loaded: it is not used."
     target = f"{roles.target[:60]!r}"

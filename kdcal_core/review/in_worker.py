@@ -52,6 +52,7 @@ from kdcal_core.review.sealed_files import (
 from kdcal_core.review.set_summary import write_summary
 from kdcal_core.store import decode, write_arrays
 from kdcal_core.store.disk import digest_of
+from kdcal_core.text import listed
 
 _EXAMPLES = 3
 _FIRST_ROWS = 5
@@ -238,6 +239,29 @@ def divide_table(frame_path: str, table: dict[str, Any], column: str, paths: dic
             made = Table(frame.iloc[positions], digest, whole.name, whole.notes)
             tables[part] = asdict(_keep_frame(made, Path(frame_path), path))
     return tables
+
+
+def rename_columns(frame_path: str, table: dict[str, Any], path: str) -> dict[str, Any]:
+    """Keep a table at ``path`` with the names of columns that its ``other_names`` give it.
+
+    Returns
+    -------
+    dict
+        Its TableInfo, with a note on the names in the file.
+    """
+    whole = decode(TableInfo, table)
+    frame = read_frame(frame_path).rename(columns=dict(whole.other_names))
+    twice = next((str(name) for name in frame.columns[frame.columns.duplicated()]), None)
+    if twice is not None:
+        raise InputError(
+            "The table would have two columns of this name",
+            fix="Rename one of them in the file.",
+            column=twice,
+        )
+    read = [f"{new!r} as {old!r}" for new, old in whole.other_names]
+    digest = digest_arrays(whole.digest, *(name for pair in whole.other_names for name in pair))
+    made = Table(frame, digest, whole.name, (*whole.notes, f"Read {listed(read)}."))
+    return asdict(_keep_frame(made, Path(frame_path), path))
 
 
 def score_tables(

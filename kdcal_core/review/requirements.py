@@ -287,14 +287,14 @@ def keep_fitting(review: Review) -> Review:
     training = review.training
     if training and _first_missing(training, _training_columns(roles)):
         training = None
-    foreign, unplaced = (
-        {
-            name: table
-            for name, table in aside.items()
-            if _first_missing(table, roles.features) is None
-        }
-        for aside in (review.foreign, review.unplaced)
-    )
+    foreign = {
+        name: table
+        for name, table in review.foreign.items()
+        if _first_missing(table, roles.features) is None
+    }
+    unplaced = {
+        name: table for name, table in review.unplaced.items() if _still_asked(table, roles)
+    }
     columns = _scored_columns(review)
     watched = {
         name: table
@@ -309,6 +309,13 @@ def keep_fitting(review: Review) -> Review:
         if table not in after
     )
     return replace(kept, notes=(*review.notes, *notes))
+
+
+def _still_asked(table: TableInfo, roles: Roles) -> bool:
+    """Whether a table without a place may still get one: by its features, or under other names."""
+    if table.other_names:
+        return {old for _, old in table.other_names} <= {*used_columns(roles)}
+    return _first_missing(table, roles.features) is None
 
 
 def place_note(name: str, place: Literal["training", "foreign"], why: str) -> str:

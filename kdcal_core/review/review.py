@@ -69,7 +69,8 @@ class TableInfo:
 
     ``sha256`` is the digest of this file; empty in reviews of earlier versions. ``digest`` is that
     of the table that was loaded. ``partial`` are the columns that only some files have of the
-    folder from which it was gathered; they were left out.
+    folder from which it was gathered; they were left out. ``other_names`` pairs columns with those
+    of the calibration table that they may be under other names, while that is asked about.
     """
 
     name: str
@@ -81,6 +82,7 @@ class TableInfo:
     file: str
     sha256: str = ""
     partial: tuple[PartialColumn, ...] = ()
+    other_names: tuple[tuple[str, str], ...] = ()
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -197,8 +199,9 @@ class Review:
         TableInfo of foreign rows (out of distribution), under their shown names. Untrusted text.
         They have the features and need no target; they are not needed for `ready` either.
     unplaced : dict
-        TableInfo of tables that have the features but not the target, and are used for nothing
-        until somebody says what for, under their shown names. Untrusted text.
+        TableInfo of tables that have the features but not the target, or other names for columns,
+        and are used for nothing until somebody says what for, under their shown names. Untrusted
+        text.
     watched : dict
         TableInfo of new tables that are held against the review's rows, under their shown names
         and in the order in which they came. Untrusted text. No other result depends on them.

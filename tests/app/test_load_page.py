@@ -541,6 +541,30 @@ def test_a_set_without_the_true_class_is_asked_about_and_used_by_one_click(app, 
     assert _places(app) == ["calibration", "foreign"]
 
 
+def test_a_set_of_other_names_is_asked_about_and_used_by_one_click(app, texts):
+    _upload(
+        app, "calibration", "train.csv", _csv(_predictions(seed=2))
+    )  # before what it belongs to
+    settle(app)
+    frame = _predictions()
+    _upload(app, "calibration", "cal.csv", _csv(frame))
+    settle(app)
+    renamed = _predictions(seed=1).rename(columns={"diagnosis": "truth <b>"})
+    _upload(app, "calibration", "test.csv", _csv(renamed))
+    settle(app)
+    _assert_healthy(app)
+    assert not app.error
+    assert _places(app) == ["calibration", "training", None]
+    (asked,) = [unescape(one.value) for one in app.warning if "names its columns" in one.value]
+    texts([asked])
+    _press(app, f"They mean the same: use {escape_markdown('test.csv')} as the evaluation set")
+    settle(app)
+    _assert_healthy(app)
+    assert _places(app) == ["calibration", "evaluation", "training"]
+    assert not [one for one in app.warning if "names its columns" in one.value]
+    _press(app, "Score the rows")
+
+
 def test_rows_without_the_true_class_are_foreign_and_a_third_table_is_placed(app, texts):
     frame = _predictions().assign(age=np.arange(300.0))
     for at, name in enumerate(("one.csv", "two.csv", "three.csv")):
