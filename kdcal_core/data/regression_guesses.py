@@ -87,10 +87,16 @@ _POINT_WORDS = frozenset(
 )
 _SIDES: Mapping[str, frozenset[str]] = {
     "lower": frozenset(
-        ("lower", "lo", "low", "lwr", "lb", "min", "untere", "unteres", "inférieure", "inferior")
+        (
+            *("lower", "lo", "low", "lwr", "lb", "min", "from"),
+            *("untere", "unteres", "von", "inférieure", "inferior", "desde"),
+        )
     ),
     "upper": frozenset(
-        ("upper", "hi", "high", "upr", "ub", "max", "obere", "oberes", "supérieure", "superior")
+        (
+            *("upper", "hi", "high", "upr", "ub", "max", "to"),
+            *("obere", "oberes", "bis", "supérieure", "superior", "hasta"),
+        )
     ),
 }
 # what else the name of an interval's end may hold; a feature may be called "low_income"

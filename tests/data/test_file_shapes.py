@@ -184,6 +184,14 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
         csv(frame(price=SOLD, forecast=FORECAST, min=LOWER, max=UPPER)),
         {"task": "regression", "target": "price", "parameters": {}, "asks": ["level"]},
     ),
+    "from and to beside a forecast": (
+        csv(frame(price=SOLD, forecast=FORECAST, **{"from": LOWER, "to": UPPER})),
+        {"task": "regression", "target": "price", "parameters": {}, "asks": ["level"]},
+    ),
+    "from and to of a journey": (
+        csv(frame(price=SOLD, forecast=FORECAST, km_from=AGE, km_to=AGE + 9)),
+        {"task": "regression", "target": "price", "parameters": {"mean": "forecast"}},
+    ),
     "a share among features": (
         csv(frame(y=EVENT, utilisation=P, age=AGE)),
         {"outputs": {}, "features": ("utilisation", "age")},
