@@ -108,7 +108,7 @@ def _neighbourhoods(view: View, rows: list[int], closely: Sequence[RowClosely]) 
     panels = []
     for row, one in zip(rows, closely, strict=True):
         (before, after), (fault, left) = one.around, one.faults
-        name = f"Around row {row + 1:,}"
+        name = f"Row {row + 1:,}"
         panels.append(PitPanel(f"{name}, model", before, fault.kind))
         panels.append(PitPanel(f"{name}, recalibrated", after, left.kind, view.chosen))
     show(
