@@ -17,5 +17,4 @@ PLACE = Place(
         "effect of a repair by region on the AUROC and the log loss."
     ),
     tasks=get_args(Task),
-    rows_alone="The gains of repairs by region",
 )

@@ -13,5 +13,4 @@ PLACE = Place(
         "diagram with its row counts, the calibration errors with their intervals, and which "
         "classes are confused with which."
     ),
-    rows_alone="The intervals of the range in log odds",
 )

@@ -17,6 +17,4 @@ PLACE = Place(
         "Every estimate is also drawn over time, with its limit."
     ),
     tasks=get_args(Task),
-    rows_alone="The differences between estimates of different rows",
-    forecasts_alone="The differences between estimates of different rows",
 )

@@ -14,7 +14,8 @@ from kdcal_core.review import Limit
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
-    return [Part(score_range(evidence.target().score, level=level))]
+    target = evidence.target()
+    return [Part(score_range(target.score, level=level, sample_weight=target.design))]
 
 
 def _influence(evidence: Evidence) -> list[Influence]:

@@ -105,8 +105,6 @@ def _run(options: argparse.Namespace) -> Report:
         event = event_of(review, named_files(options))
         texts[0] = "\n".join(filter(None, (texts[0], event_words(review, event))))
     if words := dependence_words(review):
-        if review.task == "classification":
-            words = f"{words} The range in log odds treats rows as independent."
         texts.insert(1, printable(words, 500))
     if doubts:
         texts.insert(0, "\n".join(f"Warning: {doubt}" for doubt in doubts))

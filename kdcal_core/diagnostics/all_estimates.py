@@ -174,7 +174,7 @@ def question_estimates(
         brier_gap(target, level),
     )
     named = [replace(one, name=f"{one.name}, of {what}") for one in line]
-    stated = score_range(target.score, level=level)
+    stated = score_range(target.score, level=level, sample_weight=target.design)
     own = (
         ()
         if event is None

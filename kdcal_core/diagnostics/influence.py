@@ -35,7 +35,14 @@ from kdcal_core.diagnostics.targets import (
     targets,
 )
 from kdcal_core.distributions import RegressionSet
-from kdcal_core.statistics import GroupSums, RowGroups, brier_losses, log_losses, surprisal
+from kdcal_core.statistics import (
+    GroupSums,
+    RowGroups,
+    brier_losses,
+    log_losses,
+    surprisal,
+    weighted_quantile,
+)
 
 AnyRows = ScoredSet | RegressionSet
 Influence = FloatArray | None
@@ -218,15 +225,17 @@ def range_influence(target: Target) -> FloatArray:
     to 1.0 times as wide as those of independent rows.
     """
     odds, n = stated_log_odds(target.score), len(target.score)
-    ordered, whole = np.sort(odds), np.zeros(n)
+    order, whole = np.argsort(odds, kind="stable"), np.zeros(n)
+    ordered, weight = odds[order], target.weight / target.weight.sum()
+    reached = np.cumsum(weight[order])
     for share, sign in zip(RANGE_ENDS, (-1.0, 1.0), strict=True):
         error = (n * share * (1.0 - share)) ** 0.5  # of the number of rows below
-        at, near = round(share * (n - 1)), max(3, round(2.0 * error))
+        value = weighted_quantile(odds, share, target.weight)
+        at, near = int(np.searchsorted(ordered, value)), max(3, round(2.0 * error))
         first, last = max(at - near, 0), min(at + near, n - 1)
-        per_share = (ordered[last] - ordered[first]) * n / (last - first)
-        whole += sign * per_share * (share - (odds <= ordered[at]))
-    weight = target.weight  # which the range leaves out
-    return np.asarray(whole * weight.mean() / weight)
+        per_share = (ordered[last] - ordered[first]) / (reached[last] - reached[first])
+        whole += sign * per_share * (share - (odds <= ordered[min(at, n - 1)]))
+    return whole
 
 
 def smooth_influence(target: Target) -> FloatArray:

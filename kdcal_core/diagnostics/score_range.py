@@ -15,6 +15,7 @@ from kdcal_core.statistics import (
     dependence_of,
     effective_size,
     quantile_interval,
+    weighted_quantile,
 )
 
 RANGE = "Range in log odds"
@@ -22,7 +23,7 @@ RANGE_ENDS = (0.01, 0.99)
 """Shares of the rows below both quantiles."""
 
 
-def score_range(score: Any, *, level: float = 0.95) -> Estimate:
+def score_range(score: Any, *, level: float = 0.95, sample_weight: Any = None) -> Estimate:
     """The distance between the 1% and the 99% quantile of stated probabilities, in log odds.
 
     Log odds, so that one limit suits rare events too: 1 to 20% is 3.2, and 40 to 60% is 0.8.
@@ -33,6 +34,8 @@ def score_range(score: Any, *, level: float = 0.95) -> Estimate:
         Clipped to [1e-12, 1 - 1e-12].
     level : float
         Of the interval, from order statistics of both quantiles, which share its error.
+    sample_weight : (n,) array or RowDesign, optional
+        With weights, or of dependent rows, as many rows count as :func:`quantile_interval` says.
 
     Examples
     --------
@@ -40,8 +43,17 @@ def score_range(score: Any, *, level: float = 0.95) -> Estimate:
     0.79
     """
     odds = stated_log_odds(np.asarray(score, dtype=np.float64))
-    ends = [quantile_interval(odds, end, level_of_each(level)) for end in RANGE_ENDS]
-    return range_of(float(np.ptp(np.quantile(odds, RANGE_ENDS))), ends, len(odds), level)
+    weight, dependence = unequal(sample_weight, len(odds)), dependence_of(sample_weight)
+    each = level_of_each(level)
+    ends = [quantile_interval(odds, end, each, weight, dependence) for end in RANGE_ENDS]
+    low, high = (weighted_quantile(odds, end, weight) for end in RANGE_ENDS)
+    return range_of(high - low, ends, len(odds), level)
+
+
+def unequal(sample_weight: Any, n: int) -> FloatArray | None:
+    """Weights of ``n`` rows; None where all rows count alike."""
+    weight = check_weight(sample_weight, n)
+    return None if not n or np.ptp(weight) == 0.0 else weight
 
 
 def level_of_each(level: float) -> float:

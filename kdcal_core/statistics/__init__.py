@@ -78,6 +78,7 @@ __all__ = [
     "top_label_brier_losses",
     "top_label_log_losses",
     "units",
+    "weighted_quantile",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -141,12 +142,19 @@ def largest_share(shares: Any, n: float, level: float) -> tuple[float, float, fl
     return float(seen.max()), float(low.max()), float(high.max())
 
 
-def quantile_interval(values: Any, share: float, level: float) -> tuple[float, float]:
+def quantile_interval(
+    values: Any,
+    share: float,
+    level: float,
+    weight: FloatArray | None = None,
+    dependence: Dependence | None = None,
+) -> tuple[float, float]:
     """Two of the values between which the quantile of their population lies; infinite without any.
 
     Order statistics by the binomial law, so that the interval holds for every distribution and
     for ties (David and Nagaraja 2003, section 7.1). Few rows say nothing about a far quantile:
-    its outer end is then infinite.
+    its outer end is then infinite. With weights, or of dependent rows, the law is that of the
+    effective number of rows for the share below the quantile (Woodruff 1952).
 
     Examples
     --------
@@ -155,11 +163,50 @@ def quantile_interval(values: Any, share: float, level: float) -> tuple[float, f
     >>> quantile_interval(np.arange(50), 0.01, 0.95)
     (-inf, 2.0)
     """
-    ordered = np.sort(np.asarray(values, dtype=np.float64))
-    below, above = quantile_ranks(len(ordered), share, level)
-    low = float(ordered[below - 1]) if below >= 1 else -np.inf
-    high = float(ordered[above - 1]) if above <= len(ordered) else np.inf
-    return low, high
+    values = np.asarray(values, dtype=np.float64)
+    ordered, n = np.sort(values), len(values)
+    if weight is None and dependence is None:
+        below, above = quantile_ranks(n, share, level)
+        low = float(ordered[below - 1]) if below >= 1 else -np.inf
+        return low, float(ordered[above - 1]) if above <= n else np.inf
+    weight = np.ones(n) if weight is None else weight
+    reached = _shares_below(values, weight)
+    middle = ordered[_first_at(reached, share)]
+    residual = (values <= middle) - np.average(values <= middle, weights=weight)
+    # at least one row, and no more than there are
+    rows = min(max(round(effective_size(residual, weight, dependence)), 1), n)
+    below, above = quantile_ranks(rows, share, level)
+    low = float(ordered[_first_at(reached, below / rows)]) if below >= 1 else -np.inf
+    return low, float(ordered[_first_at(reached, above / rows)]) if above <= rows else np.inf
+
+
+def weighted_quantile(values: Any, share: float, weight: FloatArray | None = None) -> float:
+    """The least of the values (n,) that this share of the weight does not exceed.
+
+    Without weights, or where all are equal, NumPy's quantile, which lies between two values.
+
+    Examples
+    --------
+    >>> weighted_quantile([1.0, 2.0, 3.0], 0.5, np.array([1.0, 1.0, 8.0]))
+    3.0
+    >>> weighted_quantile([1.0, 2.0, 3.0, 4.0], 0.5)
+    2.5
+    """
+    values = np.asarray(values, dtype=np.float64)
+    if weight is None or np.ptp(weight) == 0.0:
+        return float(np.quantile(values, share))
+    return float(np.sort(values)[_first_at(_shares_below(values, weight), share)])
+
+
+def _shares_below(values: FloatArray, weight: FloatArray) -> FloatArray:
+    """Share of the weight up to each of the values, in their order."""
+    running = np.cumsum(weight[np.argsort(values, kind="stable")])
+    return np.asarray(running / running[-1])
+
+
+def _first_at(reached: FloatArray, share: float) -> int:
+    """The first place at which a share is reached, but for rounding."""
+    return min(int(np.searchsorted(reached, share * (1.0 - 1e-12))), len(reached) - 1)
 
 
 def quantile_ranks(n: int, share: float, level: float) -> tuple[int, int]:

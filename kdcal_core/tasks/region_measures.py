@@ -119,7 +119,7 @@ class RegionColumns:
 
 _MAPS = (
     "maps of either of two classes, intervals by scatter, smooth curves, boxes, parts, many rows "
-    "by their counts"
+    "by their counts, clusters"
 )
 
 
@@ -319,7 +319,9 @@ class ModelEstimates:
     auc: Estimate | None
 
 
-@review_task("Regions: measuring all rows, with intervals", reads=the_set, edition=SUMMED)
+@review_task(
+    "Regions: measuring all rows, with intervals", reads=the_set, edition=f"{SUMMED}, clusters"
+)
 def model_estimates(sets: Sets, *, which: Which) -> ModelEstimates:
     """The model as it is, on all rows of a set."""
     whole = sets.summary(which)
@@ -330,7 +332,7 @@ def model_estimates(sets: Sets, *, which: Which) -> ModelEstimates:
             summary_auroc(whole) if len(whole.classes) == 2 and whole.joint.any(1).all() else None,
         )
     scored = sets.read(which)
-    proba, y, weight = scored.proba, scored.y, scored.weight
+    proba, y, weight = scored.proba, scored.y, scored.design
     two = proba.shape[1] == 2 and len(np.unique(y)) == 2
     return ModelEstimates(
         log_loss(proba, y, sample_weight=weight),
@@ -418,7 +420,7 @@ class RepairScores:
     training: ScoreSpread | None
 
 
-@review_task("Regions: reading the scores of a method", reads=ALL_ROWS)
+@review_task("Regions: reading the scores of a method", reads=ALL_ROWS, edition="clusters")
 def repair_scores(sets: Sets, *, run: str, method: str, label: int | None = None) -> RepairScores:
     """The scores of a method, or of the model as it is (`MODEL`), in the folder ``run``.
 
@@ -430,9 +432,10 @@ def repair_scores(sets: Sets, *, run: str, method: str, label: int | None = None
     def asked(scores: EventScores) -> EventScores:
         return scores.of_class(label) if binary else scores
 
-    found, weight = asked(opened.scores[method]), opened.weight
+    found = asked(opened.scores[method])
+    judged = sets.read("evaluation" if sets.reader.review.has_evaluation else "calibration")
     diagram = confidence_reliability(
-        found.score, found.hit.astype(np.int64), n_bins=SCORE_BINS, sample_weight=weight
+        found.score, found.hit.astype(np.int64), n_bins=SCORE_BINS, sample_weight=judged.design
     )
     training = opened.training if method == MODEL else None
     return RepairScores(
@@ -642,7 +645,7 @@ def _stated_panel(
 
     def make() -> Target:
         kind: Literal["confidence", "class"] = "confidence" if label is None else "class"
-        (goal,) = targets(scored.proba, scored.y, scored.weight, kind, label)
+        (goal,) = targets(scored.proba, scored.y, scored.design, kind, label)
         return goal
 
     goal: Target = sets.keep(("target", which, label), make)
@@ -650,7 +653,7 @@ def _stated_panel(
         goal.score[rows],
         goal.hit[rows].astype(np.int64),
         n_bins=PANEL_BINS,
-        sample_weight=goal.weight[rows],
+        sample_weight=of_rows(goal.design, rows),
     )
     return RegionPanel(leaf, reliability=found.curves[0])
 

@@ -51,7 +51,6 @@ from kdcal_core.diagnostics import (
     two_halves,
 )
 from kdcal_core.diagnostics.influence import question_influences, row_groups, sums_by_name
-from kdcal_core.diagnostics.score_range import RANGE
 from kdcal_core.diagnostics.summaries import (
     ClassSummary,
     distinct_rows,
@@ -212,7 +211,7 @@ class Estimates:
 @review_task(
     "Reliability: measuring everything, with intervals",
     reads=the_set_and_its_scale,
-    edition=lambda: " ".join(("those of checks, Brier minus expected", *MEASURES)),
+    edition=lambda: " ".join(("those of checks, Brier minus expected, weighted range", *MEASURES)),
 )
 def set_estimates(sets: Sets, *, which: Which, event: int | None = None) -> Estimates:
     """All estimates of the set, also those that checks judge, of the confidence or of an event.
@@ -236,8 +235,7 @@ def every_estimate(
     return tuple(
         replace(
             one,
-            interval=f"{one.interval}; "
-            + ("rows as independent" if one.label == RANGE else f"rows of {together} together"),
+            interval=f"{one.interval}; rows of {together} together",
         )
         for one in found
     )

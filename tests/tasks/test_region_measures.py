@@ -377,3 +377,32 @@ def test_columns_that_the_model_does_not_read_are_named_too(tmp_path) -> None:
     sets = Sets(ReviewReader(workspace, review.id, review=replace(stored, roles=less)), quiet)
     known = region_columns(sets, which="calibration")
     assert known.not_searched == {review.roles.features[0]: "the model does not read it"}
+
+
+def test_clusters_count_in_every_number_of_a_region(tmp_path) -> None:
+    """Each row stands four times: intervals are those of a quarter of the rows."""
+    frame = pd.concat([table(300).assign(patient=range(300))] * 4, ignore_index=True)
+    outputs, found = (("no", "p_no"), ("yes", "p_yes")), []
+    for cluster in (None, "patient"):
+        workspace = Workspace(tmp_path / str(cluster))
+        review_id = create_review(workspace).id
+        review = add_table(workspace, review_id, "calibration", csv(frame), "rows.csv")
+        assert review.roles is not None
+        roles = replace(review.roles, target="y", outputs=outputs, features=("side",))
+        set_roles(workspace, review_id, replace(roles, cluster=cluster))
+        made = workspace, score(workspace, review_id)
+        run = tmp_path / f"run of {cluster}"
+        run.mkdir()
+        wanted = calibrate_regions.request(
+            workspace, review_id, RegionsSettings(("column",), column="side")
+        )
+        carry_out(**wanted.kwargs, folder=str(run), progress=quiet)
+        search = asked(purpose="column", column="side", label=1)
+        (panel,) = region_panels(sets_of(made), **search, leaves=[0]).regions
+        scores = repair_scores(sets_of(made), run=str(run), method=MODEL, label=1)
+        curves = [panel.reliability, scores.reliability]
+        whole = model_estimates(sets_of(made), which="calibration").log_loss
+        gain = load(run, RegionsRun).record.methods[1].difference
+        widths = [float(np.nanmean((one.high - one.low)[one.count > 20])) for one in curves]
+        found.append([*widths, whole.high - whole.low, gain.high - gain.low])
+    assert all(1.6 < many / few < 2.4 for few, many in zip(*found, strict=True)), found
