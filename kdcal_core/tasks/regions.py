@@ -207,8 +207,6 @@ class RegionsRun:
         Scores of the judged rows by the method's key; each is read when it is used.
     training : EventScores or None
         The model's scores for its training rows, or for a sample of 100,000 of them.
-    weight : (n,) float64 or None
-        Weights of the judged rows, where they have any.
     folder : Path
         Folder of the run.
     """
@@ -216,7 +214,6 @@ class RegionsRun:
     record: RegionsRecord
     scores: Mapping[str, EventScores] = field(repr=False)
     training: EventScores | None = field(repr=False)
-    weight: FloatArray | None = field(repr=False)
     folder: Path = field(repr=False)
 
     @property
@@ -260,7 +257,7 @@ def _settled(review: Review, settings: RegionsSettings) -> RegionsSettings:
         "seed": (0.0, 2.0**31),
     },
     settle=_settled,
-    edition=f"a second model, {FITTED}",
+    edition=f"a second model, scores alone, {FITTED}",
 )
 def calibrate_regions(sets: Sets, settings: RegionsSettings) -> RegionsRun:
     """Calibrate a review region by region: fit and judge every method.
@@ -300,7 +297,7 @@ def calibrate_regions(sets: Sets, settings: RegionsSettings) -> RegionsRun:
         notes=tuple(notes),
     )
     training = _training_scores(whole, binary, settings.seed)  # the model reads all its inputs
-    return RegionsRun(record, scores, training, judged.weight, path)
+    return RegionsRun(record, scores, training, path)
 
 
 def _usable(data: ReviewData) -> tuple[ReviewData, list[Note]]:
