@@ -307,6 +307,8 @@ def consistency_band(
 MAX_CELLS = 1000
 GRID = 201
 MIN_BANDWIDTH = 0.02
+NEAR_ROWS = 20.0
+_HALVINGS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,8 +360,9 @@ def smooth_curve(
 
     The gap (outcome minus score), not the outcome, is averaged with a Gaussian kernel and added
     to the diagonal. A calibrated model then has no bias at the ends of the range, where the mean
-    of outcomes alone would bend inwards. The bandwidth is Silverman's 1.06 sd n^(-1/5), at least
-    0.02. Kernels are computed as logarithms, so a wide gap without scores uses the nearest ones.
+    of outcomes alone would bend inwards. Each point has its own bandwidth, see
+    :func:`bandwidths`. Kernels are computed as logarithms, so a wide gap without scores uses the
+    nearest ones.
     The pointwise band is Clopper-Pearson's for the kernel's effective number of rows,
     (sum K w)^2 / sum K^2 w^2, so it is wide where few rows are near. ``effect`` is the design
     effect at each cell.
@@ -369,7 +372,7 @@ def smooth_curve(
         return empty, empty, empty, empty
     low, high = cells.score[0], cells.score[-1]
     x = np.linspace(low, high, GRID) if high > low else np.array([low])
-    log_kernel = -0.5 * ((x[:, None] - cells.score) / bandwidth(cells)) ** 2
+    log_kernel = -0.5 * ((x[:, None] - cells.score) / bandwidths(x, cells)[:, None]) ** 2
     kernel = np.exp(log_kernel - log_kernel.max(axis=1, keepdims=True))
     mass = kernel @ cells.weight
     gap = kernel @ (cells.hits - cells.weight * cells.score) / mass
@@ -378,13 +381,30 @@ def smooth_curve(
     return x, y, *clopper_pearson(y, effective, level)
 
 
-def bandwidth(cells: FineCells) -> float:
-    """Silverman's rule 1.06 sd n^(-1/5) with the effective n, at least MIN_BANDWIDTH."""
+def bandwidths(x: FloatArray, cells: FineCells) -> FloatArray:
+    """Bandwidth at each of the points ``x`` (G,): Silverman's, or wider where rows are few.
+
+    Silverman's rule 1.06 sd n^(-1/5), with the effective n and at least MIN_BANDWIDTH, suits the
+    bulk of the scores. Those of a rare event lie near 0, so that it is too narrow for the few rows
+    above: the curve would run from one of them to the next. There the bandwidth reaches as far as
+    NEAR_ROWS effective rows, or a quarter of fewer.
+    """
     total = cells.weight.sum()
     mean = cells.weight @ cells.score / total
     sd = float(np.sqrt(cells.weight @ (cells.score - mean) ** 2 / total))
     effective = float(total**2 / cells.weight_sq.sum())
-    return max(1.06 * sd * float(effective**-0.2), MIN_BANDWIDTH)
+    least = max(1.06 * sd * effective**-0.2, MIN_BANDWIDTH)
+    share = min(NEAR_ROWS / effective, 0.25)
+    reached = (np.cumsum(cells.weight) - 0.5 * cells.weight) / total
+    low, high = np.full(len(x), least), np.full(len(x), max(np.ptp(cells.score), least))
+    for _ in range(_HALVINGS):  # of the interval that holds the distance
+        middle = 0.5 * (low + high)
+        up, down = (
+            np.interp(x + side * middle, cells.score, reached, 0.0, 1.0) for side in (1, -1)
+        )
+        enough = up - down >= share
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return high
 
 
 def isotonic_curve(cells: FineCells) -> tuple[FloatArray, FloatArray]:

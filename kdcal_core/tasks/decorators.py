@@ -154,7 +154,7 @@ class Sets:
 
 # declarations of what a task reads, where this depends on its arguments
 
-SUMMED = "rows together, and many as their summary"
+SUMMED = "rows together, and many as their summary, curves as far as 20 rows"
 """The edition of tasks that take `Sets.summary` where there is one."""
 
 FITTED = "folds whatever the class, whole clusters, weighted graphs"

@@ -264,7 +264,7 @@ class PredictedClass:
     reliability: Reliability | None
 
 
-@review_task("Confidence by class: measuring the rows of one class", reads=the_set)
+@review_task("Confidence by class: measuring the rows of one class", reads=the_set, edition=SUMMED)
 def predicted_class(sets: Sets, *, which: Which, label: int) -> PredictedClass:
     """The four estimates of the rows predicted to be one class, and their reliability."""
     rows = sets.summary(which)

@@ -9,6 +9,7 @@ from scipy.stats import beta, binom
 from sklearn.calibration import calibration_curve
 from sklearn.isotonic import IsotonicRegression
 
+from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics import confidence_reliability, reliability, score_histogram
 from kdcal_core.errors import InputError
 
@@ -158,11 +159,36 @@ def test_the_smooth_curve_is_the_kernel_mean_of_the_gaps():
     proba, y = draw(60, 2, 6)
     curve = reliability(proba, y).curves[0]
     score, hit = proba.max(axis=1), (proba.argmax(axis=1) == y).astype(float)
-    h = max(1.06 * score.std() * 60**-0.2, 0.02)
+    least = max(1.06 * score.std() * 60**-0.2, 0.02)
     for i in (0, 77, 200):
+        h = max(least, reach(curve.smooth_x[i], score, 0.25))  # of fewer than 80 rows a quarter
         k = np.exp(-0.5 * ((curve.smooth_x[i] - score) / h) ** 2)
         gap = (k * (hit - score)).sum() / k.sum()
-        assert curve.smooth_y[i] == pytest.approx(np.clip(curve.smooth_x[i] + gap, 0, 1))
+        assert curve.smooth_y[i] == pytest.approx(np.clip(curve.smooth_x[i] + gap, 0, 1), abs=2e-4)
+
+
+def reach(x: float, score: FloatArray, share: float) -> float:
+    """The distance within which a share of the rows lies, each half below and half above itself."""
+    ordered = np.sort(score)
+    below = (np.arange(len(score)) + 0.5) / len(score)
+    distance = np.linspace(0.0, np.ptp(score), 20_001)
+    inside = np.interp(x + distance, ordered, below, right=1.0)
+    inside -= np.interp(x - distance, ordered, below, left=0.0)
+    return float(distance[np.argmax(inside >= share)])
+
+
+def test_the_smooth_curve_does_not_run_from_row_to_row_where_there_are_few() -> None:
+    rng = np.random.default_rng(8)
+    off, held = [], []
+    for _ in range(20):
+        score = rng.beta(1, 12, 2000)  # a rare event
+        curve = confidence_reliability(score, (rng.random(2000) < score).astype(int)).curves[0]
+        few = curve.smooth_x > np.sort(score)[-30]
+        off.append(np.abs(curve.smooth_y - curve.smooth_x)[few].mean())
+        inside = (curve.smooth_low <= curve.smooth_x) & (curve.smooth_x <= curve.smooth_high)
+        held.append(inside.mean())
+    assert np.mean(off) < 0.08  # with one bandwidth 0.17
+    assert np.mean(held) > 0.9
 
 
 def test_a_wide_empty_stretch_stays_finite_and_looks_thin():
