@@ -21,8 +21,9 @@ from kdcal_core.review import (
 )
 from kdcal_core.text import counted, escape_label, escape_markdown, in_sentence
 
-_DOUBT, _COPIES = ":material/help:", ":material/content_copy:"
+_DOUBT, _COPIES, _TOGETHER = ":material/help:", ":material/content_copy:", ":material/group_work:"
 _BEGINNING = 60  # letters that stand beside what is reviewed on a laptop
+_SHARED = 18  # of each of several
 _LONGEST = 700
 
 
@@ -45,8 +46,7 @@ def scored_review(page_name: str) -> Review | None:
             session.error_box(error)
         else:
             note_results(review)
-            header(review)
-            _dependence(page_name, review)
+            header(review, together=_dependence(page_name, review))
             tour.show(page_name)
             return review
     else:
@@ -55,13 +55,13 @@ def scored_review(page_name: str) -> Review | None:
     return None
 
 
-def _dependence(page_name: str, review: Review) -> None:
+def _dependence(page_name: str, review: Review) -> str:
     """How dependent rows are treated, and which numbers of the page do not know of it."""
-    if words := dependence_words(review):
-        place = navigation.places()[page_name]
-        alone = place.rows_alone if review.task == "classification" else place.forecasts_alone
-        more = f" {alone} still treat rows as independent." if alone else ""
-        st.caption(f"{escape_markdown(words, 400)}{more}")
+    words = dependence_words(review)
+    place = navigation.places()[page_name]
+    alone = place.rows_alone if review.task == "classification" else place.forecasts_alone
+    more = f" {alone} still treat rows as independent." if words and alone else ""
+    return f"{words}{more}"
 
 
 def _other_task(page_name: str, review: Review) -> None:
@@ -80,7 +80,7 @@ def _other_task(page_name: str, review: Review) -> None:
                     navigation.page_link(name, other.title)
 
 
-def header(review: Review | None, *, in_full: bool = False) -> None:
+def header(review: Review | None, *, in_full: bool = False, together: str = "") -> None:
     """The slim line above every page: what is reviewed, and open doubts about it.
 
     Parameters
@@ -90,27 +90,43 @@ def header(review: Review | None, *, in_full: bool = False) -> None:
     in_full : bool, default=False
         Whether doubts stand whole below the line, as where they are settled, or their beginning
         opens them. The page's answer then stays where it is.
+    together : str, optional
+        How rows that depend on one another are treated. Untrusted text.
     """
     if review is None or not review.tables:
         return
     from app.shared.equal_notes import copies  # slow to import, not for the first page
 
+    doubts, shared = open_doubts(review), copies(review)
     if in_full:
         st.caption(_reviewed(review))
-        _whole(open_doubts(review), _DOUBT)
-        _whole(copies(review), _COPIES)
+        _whole(doubts, _DOUBT)
+        _whole(shared, _COPIES)
         return
+    beginning = _BEGINNING if sum(map(bool, (doubts, shared, together))) == 1 else _SHARED
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(_reviewed(review), width="content")
-        _doubts_to_open(open_doubts(review), "Open doubt")
-        if shared := copies(review):
-            _to_open("Equal rows", shared, _COPIES)
+        _doubts_to_open(doubts, "Open doubt", beginning)
+        if shared:
+            _to_open("Equal rows", shared, _COPIES, beginning)
+        if together:
+            with st.popover(_together_by(review), icon=_TOGETHER):
+                st.markdown(escape_markdown(together, _LONGEST))
+
+
+def _together_by(review: Review) -> str:
+    """The column that says which rows depend on one another, in a few words."""
+    roles = review.roles
+    if roles is not None and roles.time is not None:
+        return f"Ordered by {escape_label(roles.time, 24)}"
+    return f"Clusters: {escape_label(roles.cluster or '', 24) if roles else ''}"
 
 
 def doubts_alone(review: Review | None) -> None:
     """The open doubts above a page that is not about the review."""
     if review is not None:
-        _doubts_to_open(open_doubts(review), f"Open doubt about {escape_label(review.title, 40)}")
+        about = f"Open doubt about {escape_label(review.title, 40)}"
+        _doubts_to_open(open_doubts(review), about, _BEGINNING)
 
 
 def _reviewed(review: Review) -> str:
@@ -131,16 +147,16 @@ def _reviewed(review: Review) -> str:
     return " · ".join([*parts, rows])
 
 
-def _doubts_to_open(doubts: tuple[str, ...], what: str) -> None:
+def _doubts_to_open(doubts: tuple[str, ...], what: str, beginning: int) -> None:
     if doubts:
-        with _to_open(what, doubts, _DOUBT):
+        with _to_open(what, doubts, _DOUBT, beginning):
             navigation.page_link("load", "Settle it on the Load page")
 
 
-def _to_open(what: str, sentences: tuple[str, ...], icon: str) -> DeltaGenerator:
+def _to_open(what: str, sentences: tuple[str, ...], icon: str, beginning: int) -> DeltaGenerator:
     """The beginning of the first sentence, which opens all of them."""
     more = f" (1 of {len(sentences)})" if len(sentences) > 1 else ""
-    opened = st.popover(f"{what}{more}: {escape_label(sentences[0], _BEGINNING)}", icon=icon)
+    opened = st.popover(f"{what}{more}: {escape_label(sentences[0], beginning)}", icon=icon)
     with opened:
         _whole(sentences, icon)
     return opened
