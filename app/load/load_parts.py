@@ -251,7 +251,9 @@ def _shows(review: Review, doubt: Doubt, choice: Choice) -> str:
     lacking = [
         table.name[:60]
         for table in review.tables.values()
-        if doubt.about == "target" and choice.answer not in table.column_names
+        if doubt.about in ("target", "cluster")
+        and choice.answer
+        and choice.answer not in table.column_names
     ]
     missing = f"not in {listed(lacking)}" if lacking else ""
     return ", ".join(part for part in (choice.shows, missing) if part)

@@ -10,10 +10,10 @@ import pandas as pd
 import streamlit as st
 
 from app.shared import session, waiting
-from kdcal_core.data import CONFIDENCES, RIGHTS, SEVERAL_ROWS, Family, OutputKind, Roles, Task
+from kdcal_core.data import CONFIDENCES, RIGHTS, Family, OutputKind, Roles, Task
 from kdcal_core.distributions import FAMILIES
 from kdcal_core.errors import InputError
-from kdcal_core.review import Review, TableInfo, left_out, left_out_words, set_roles
+from kdcal_core.review import Review, left_out, left_out_words, set_roles
 from kdcal_core.text import escape_markdown
 
 FEATURE = "Feature"
@@ -61,18 +61,6 @@ _ROLE_HELP = (
 )
 
 
-def _ask_for_clusters(table: TableInfo, roles: Roles, names: Sequence[str]) -> None:
-    """Say what a column that names patients, customers and the like can be for."""
-    repeated = [one.name for one in table.columns if one.no_input == SEVERAL_ROWS]
-    if CLUSTER in names and not roles.cluster and repeated and repeated[0] not in roles.features:
-        st.info(
-            f"{escape_markdown(repr(repeated[0][:60]), 100)} has the same value in several rows. "
-            "If such rows depend on one another, intervals are too narrow: give the column the "
-            f"role '{CLUSTER}'.",
-            icon=":material/group_work:",
-        )
-
-
 def roles(review: Review) -> None:
     """The table of columns, and what the outputs hold."""
     table = review.tables.get("calibration")
@@ -86,7 +74,6 @@ def roles(review: Review) -> None:
                 f"{escape_markdown(left_out_words(others), 600)} Regions are looked for along the "
                 f"inputs: give a column the role '{FEATURE}' to make it one."
             )
-        _ask_for_clusters(table, review.roles, ROLE_NAMES[task])
         with st.form(f"roles_{review.id}_{task}_{table.digest[:8]}", border=False):
             edited = st.data_editor(
                 role_table(table.columns, review.roles),

@@ -177,6 +177,8 @@ def _roles(subject: Subject) -> Iterator[tuple[str, str]]:
     for name in ("weight", "cluster", "time"):
         if column := getattr(roles, name):
             yield name, toml_string(column)
+    if not (roles.cluster or roles.time):
+        yield "cluster", toml_string("")  # rows are independent, whatever their columns are called
     if alone and roles.outputs:
         yield "outputs", _pairs(roles.outputs)
         yield "output_kind", toml_string(roles.output_kind)

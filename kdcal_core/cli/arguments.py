@@ -446,7 +446,7 @@ def _weight_and_classes(command: Parser) -> None:
     command.add_argument(
         "--cluster",
         metavar="COLUMN",
-        help="rows with the same value depend on one another (patients, centres)",
+        help="rows with the same value depend on one another (patients, centres); '': none do",
     )
     command.add_argument(
         "--time", metavar="COLUMN", help="order of the rows; near ones may be alike"

@@ -18,7 +18,6 @@ from kdcal_core.data.class_columns import (
     is_text,
 )
 from kdcal_core.data.column_doubts import Choice, Doubt, Reading
-from kdcal_core.data.column_kinds import SEVERAL_ROWS
 from kdcal_core.data.csv_tables import to_csv
 from kdcal_core.data.fitness import Fitness, RegressionFitness, fitness, regression_fitness
 from kdcal_core.data.frames import as_pandas
@@ -77,7 +76,6 @@ __all__ = [
     "FAMILY_PARAMETERS",
     "POSITIVE_OUTCOMES",
     "RIGHTS",
-    "SEVERAL_ROWS",
     "Choice",
     "Doubt",
     "Family",

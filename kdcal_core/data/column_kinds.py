@@ -134,7 +134,7 @@ def why_no_input(name: str, column: pd.Series[Any]) -> str:
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(column.cat.categories.dtype)
     looked = column.iloc[:: max(len(column) // _LOOKED_AT, 1)].dropna()
-    named_id = name in (*IDS, *WHOSE) or name.endswith("_id")
+    named_id = names_rows(name)
     if mostly_numbers(column):
         return _why_no_number(column, looked) if named_id else ""
     if not pd.api.types.is_string_dtype(column.dtype):
@@ -148,6 +148,17 @@ def why_no_input(name: str, column: pd.Series[Any]) -> str:
     if n_distinct > max(_FEW, len(looked) / 2):
         return "nearly every row has another value"
     return f"more than {_MANY} different values" if n_distinct > _MANY else ""
+
+
+def names_rows(name: str) -> bool:
+    """Whether a simple name says that a column names rows, or of whom or what they are.
+
+    Examples
+    --------
+    >>> names_rows("patient"), names_rows("loan_id"), names_rows("age")
+    (True, True, False)
+    """
+    return name in (*IDS, *WHOSE) or name.endswith("_id")
 
 
 def _why_no_number(column: pd.Series[Any], looked: pd.Series[Any]) -> str:
@@ -171,8 +182,13 @@ PREDICTED: tuple[str, ...] = (
 )
 PREDICTED += ("predict", "predicted_label", "pred_label", "pred_class", "prediction_label")
 SPLITS = ("split", "set", "subset", "partition", "part", "fold", "dataset")
-# A column named just "weight" may well be a feature: a body's, a car's.
-WEIGHTS = ("sample_weight", "sample_weights", "case_weight", "row_weight", "obs_weight", "weights")
+_WEIGHT_WORDS = frozenset(("weight", "weights", "wt", "wgt"))
+_WEIGHED = frozenset(
+    (
+        *("sample", "samples", "sampling", "survey", "case", "row", "obs", "observation", "design"),
+        *("frequency", "population", "expansion", "inverse", "probability", "analysis"),
+    )
+)
 
 
 def simple(name: object) -> str:
@@ -184,6 +200,27 @@ def simple(name: object) -> str:
     ('sample_weight', 'q_05')
     """
     return re.sub(r"(?:[^\w<>=+\-]|_)+", "_", str(name).strip().casefold()).strip("_")
+
+
+def says_weight(name: object) -> bool:
+    """Whether a column's name says that it holds the weights of rows.
+
+    Examples
+    --------
+    >>> says_weight("Sampling Weight"), says_weight("weights"), says_weight("survey_wgt")
+    (True, True, True)
+    >>> says_weight("weight"), says_weight("birth_weight")  # a body's, a car's
+    (False, False)
+    """
+    words = {*simple(name).split("_")}
+    of_rows = bool(words & _WEIGHED) and words <= _WEIGHED | _WEIGHT_WORDS
+    return simple(name) == "weights" or (of_rows and bool(words & _WEIGHT_WORDS))
+
+
+def weight_named(frame: pd.DataFrame, taken: set[str]) -> str | None:
+    """The first free column whose name says that it holds the weights of rows."""
+    free = (str(name) for name in frame.columns if name not in taken)
+    return next((name for name in free if says_weight(name)), None)
 
 
 def named(frame: pd.DataFrame, names: Sequence[str], taken: set[str]) -> str | None:

@@ -16,21 +16,24 @@ import pandas as pd
 
 from kdcal_core.data.array_checks import SUM_TOLERANCE, rounding_of
 from kdcal_core.data.class_reading import ClassReader, they_hold
-from kdcal_core.data.column_doubts import ColumnReader, Doubt, Reading
+from kdcal_core.data.column_doubts import MOST_CHOICES, Choice, ColumnReader, Doubt, Reading
 from kdcal_core.data.column_kinds import (
+    SEVERAL_ROWS,
     is_number,
+    names_rows,
     sampled,
     signed_shares,
     simple,
+    why_no_input,
 )
 from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.regression_reading import RegressionReader, two_numbers
-from kdcal_core.data.role_columns import without_sign
+from kdcal_core.data.role_columns import used_columns, without_sign
 from kdcal_core.data.role_guesses import (
     guess_roles,
 )
 from kdcal_core.data.schema import Family, Roles, Table, Task
-from kdcal_core.text import in_sentence
+from kdcal_core.text import in_sentence, listed
 
 _UNNAMED = re.compile(r"unnamed_\d+(_\d+)?")  # as pandas calls the index that it wrote
 _INDEX = ("index", "level_0", "index_level_0")
@@ -119,7 +122,39 @@ def read_columns(
         elif said_so:
             notes += (f"{they_hold(said_so)} percentages: read as shares.",)
     notes = (*notes, *found.notes, *_rounded_note(frame, found.roles))
-    return replace(found, notes=notes)
+    return _with_clusters(frame, replace(found, notes=notes), said)
+
+
+def _with_clusters(frame: pd.DataFrame, found: Reading, said: Mapping[str, str]) -> Reading:
+    """The reading with the column that says which rows belong together, or the question for it."""
+    roles, answer = found.roles, said.get("cluster")
+    if answer is not None:
+        return replace(found, roles=replace(roles, cluster=answer or None))
+    taken = {*used_columns(roles), *roles.features}
+    named = [name for name in map(str, frame.columns) if names_rows(simple(name))]
+    several = [
+        name
+        for name in named
+        if name not in taken and why_no_input(simple(name), frame[name]) == SEVERAL_ROWS
+    ][:MOST_CHOICES]
+    if not several:
+        return found
+    counts = {name: f"{frame[name].nunique():,} in {len(frame):,} rows" for name in several}
+    each = [f"{name[:40]!r} ({count})" for name, count in counts.items()]
+    verb = "names" if len(several) == 1 else "name"
+    doubt = Doubt(
+        "cluster",
+        f"{listed(each)} {verb} what several rows belong to. If rows of one are alike, intervals "
+        "that count each row by itself are too narrow: such rows are then to be kept together.",
+        (
+            *(
+                Choice(name, f"Keep rows of one {name[:40]} together", count)
+                for name, count in counts.items()
+            ),
+            Choice("", "Every row counts by itself"),
+        ),
+    )
+    return replace(found, doubts=(*found.doubts, doubt))
 
 
 def _rounded_note(frame: pd.DataFrame, roles: Roles) -> tuple[str, ...]:

@@ -14,14 +14,15 @@ from kdcal_core.data.column_kinds import (
     IDS,
     PREDICTED,
     SPLITS,
-    WEIGHTS,
     features_of,
     is_number,
     mostly_numbers,
     named,
     sampled,
+    says_weight,
     simple,
     split_named,
+    weight_named,
     why_no_input,
 )
 from kdcal_core.data.regression_columns import FEWEST, POSITIVE
@@ -158,7 +159,7 @@ def guess_regression_roles(
         target, guessed, parameters = found
         taken |= {target}
     used = taken | {column for _, column in parameters}
-    weight = named(frame, WEIGHTS, used)
+    weight = weight_named(frame, used)
     split = split_named(frame, used)
     aside = {name for name in (weight, split) if name}
     if target is None and not parameters:
@@ -597,8 +598,9 @@ def _quantities(frame: pd.DataFrame, taken: set[str]) -> list[str]:
     measured = measured_columns(frame, taken)
     ends = {name for one in bounds_in(frame, taken) for name in (one.lower, one.upper)}
     free = [str(name) for name in frame.columns if name not in {*taken, *ends, *measured}]
-    aside = {*WEIGHTS, *SPLITS, *IDS}
-    return measured + [n for n in free if simple(n) not in aside and _is_counted(frame[n])]
+    aside = {*SPLITS, *IDS}
+    free = [name for name in free if simple(name) not in aside and not says_weight(name)]
+    return measured + [name for name in free if _is_counted(frame[name])]
 
 
 def is_outcome_name(name: str) -> bool:

@@ -13,13 +13,14 @@ import pandas as pd
 from kdcal_core.data.column_kinds import (
     PREDICTED,
     SPLITS,
-    WEIGHTS,
     features_of,
     mostly_numbers,
     named,
     sampled,
+    says_weight,
     simple,
     split_named,
+    weight_named,
 )
 from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.labels import ClassBy, class_of_column, classes_of, encode_labels
@@ -164,7 +165,7 @@ def _guess_classification(
         outputs = _lone(frame, taken, tuple(classes or _classes_in(frame, found)))
         taken |= {column for _, column in outputs}
     predicted = named(frame, PREDICTED, taken)
-    weight = named(frame, WEIGHTS, taken)
+    weight = weight_named(frame, taken)
     taken |= {column for column in (predicted, weight) if column}
     split = split_named(frame, taken)
     taken |= {split} if split else set()
@@ -482,7 +483,9 @@ def _target_among(
     column fits, the one of few values that holds most of the classes, were it a single one.
     """
     free = [str(name) for name in reversed(frame.columns) if name not in taken]
-    free = [name for name in free if simple(name) not in (*PREDICTED, *SPLITS, *WEIGHTS)]
+    free = [
+        name for name in free if simple(name) not in (*PREDICTED, *SPLITS) and not says_weight(name)
+    ]
     few = [name for name in free if _has_few_classes(frame[name])]
     if not classes:
         return found or (few[0] if few else None)
@@ -532,8 +535,9 @@ def class_columns(
     >>> class_columns(pd.DataFrame({"a": [0, 1, 2, 2], "b": [0, 1, 0, 1]}), set(), ("0", "1"))
     ['b']
     """
-    aside = {*PREDICTED, *SPLITS, *WEIGHTS}
+    aside = {*PREDICTED, *SPLITS}
     free = [str(name) for name in frame.columns if name not in taken and simple(name) not in aside]
+    free = [name for name in free if not says_weight(name)]
     few = [name for name in free if _has_few_classes(frame[name])]
     few = [name for name in few if not classes or _fits(frame[name], classes)]
     return [name for name in few if most is None or frame[name].nunique() <= most]

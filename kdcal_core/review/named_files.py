@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kdcal_core.data import CONFIDENCES, OutputKind, Roles, Task, classes_of, family_of
+from kdcal_core.data.column_doubts import Doubt
 from kdcal_core.data.parquet_folder import name_of_parted
 from kdcal_core.data.role_guesses import output_kind_named
 from kdcal_core.data.schema import Family
 from kdcal_core.errors import InputError
 from kdcal_core.models import ModelInfo
 from kdcal_core.review.added_files import add_model, add_table
+from kdcal_core.review.changes import change_review
 from kdcal_core.review.further_tables import add_foreign, add_training
 from kdcal_core.review.requirements import constant_target, refuse_partial
 from kdcal_core.review.review import Review, TableInfo
@@ -62,7 +64,7 @@ class NamedFiles:
     features : tuple of str
         Columns that describe the rows of predictions; a model's are its inputs.
     weight, cluster, time : str or None
-        A column.
+        A column. An empty cluster says that rows are independent, whatever columns are named.
     classes : tuple of str or None
         Names in the order of the model's outputs, where it does not know them.
     event : str or None
@@ -191,6 +193,7 @@ def scored_review(workspace: Workspace, given: NamedFiles) -> Review:
     if constant is not None:
         raise constant
     _refuse_unread(review, given)
+    asked = _asked_of_clusters(review, given)
     if review.task == "regression":
         roles = _regression_roles(review, given)
     else:
@@ -198,6 +201,8 @@ def scored_review(workspace: Workspace, given: NamedFiles) -> Review:
         table_info = review.tables["calibration"]
         roles = _class_roles(given, table_info, review.model, review.roles or Roles())
     set_roles(workspace, review.id, roles, given.classes)
+    if asked:
+        change_review(workspace, review.id, lambda now: replace(now, doubts=asked))
     if given.evaluation:
         further = Path(given.evaluation)
         add_table(workspace, review.id, "evaluation", further, further.name)
@@ -210,6 +215,22 @@ def scored_review(workspace: Workspace, given: NamedFiles) -> Review:
     return review
 
 
+def _asked_of_clusters(review: Review, given: NamedFiles) -> tuple[Doubt, ...]:
+    """The question whether rows of a patient or the like belong together, where nothing is said."""
+    if given.cluster is not None or given.time is not None:
+        return ()
+    say = given.option
+    return tuple(
+        replace(
+            one,
+            sentence=f"{one.sentence} Give {say('cluster', one.choices[0].answer)} for that, or an "
+            "empty name where rows are independent.",
+        )
+        for one in review.doubts
+        if one.about == "cluster"
+    )
+
+
 def _class_roles(
     given: NamedFiles, table: TableInfo, model: ModelInfo | None, guessed: Roles
 ) -> Roles:
@@ -219,7 +240,9 @@ def _class_roles(
     """
     for column in filter(None, (given.target, given.weight, given.cluster, given.time)):
         need(table, column, "The table has no such column")
-    plain = Roles(target=given.target, weight=given.weight, cluster=given.cluster, time=given.time)
+    plain = Roles(
+        target=given.target, weight=given.weight, cluster=given.cluster or None, time=given.time
+    )
     if model is None and given.outputs:
         outputs = _said(given, table)
         kind = given.output_kind or output_kind_named([column for _, column in outputs])
@@ -369,7 +392,7 @@ def _regression_roles(review: Review, given: NamedFiles) -> Roles:
     plain = Roles(
         target=given.target,
         weight=given.weight,
-        cluster=given.cluster,
+        cluster=given.cluster or None,
         time=given.time,
         task="regression",
         family=given.family or guessed.family,

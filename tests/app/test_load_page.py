@@ -565,6 +565,26 @@ def test_a_set_of_other_names_is_asked_about_and_used_by_one_click(app, texts):
     _press(app, "Score the rows")
 
 
+@pytest.mark.parametrize(
+    ("answer", "cluster"),
+    [("Keep rows of one patient together", "patient"), ("Every row counts by itself", None)],
+)
+def test_whether_rows_of_one_patient_belong_together_is_asked(app, texts, answer, cluster):
+    frame = pd.concat([_predictions().assign(patient=range(300))] * 2)
+    _upload(app, "calibration", "visits.csv", _csv(frame))
+    settle(app)
+    _assert_healthy(app)
+    texts([unescape(one.value) for one in app.warning])
+    assert not any(one.label == "Score the rows" for one in app.button)
+    _press(app, answer)
+    settle(app)
+    _assert_healthy(app)
+    assert not app.warning
+    (shown,) = [one.value for one in app.markdown if one.value.startswith("True class")]
+    assert ("clusters: **patient**" in shown) == (cluster is not None)
+    _press(app, "Score the rows")
+
+
 def test_rows_without_the_true_class_are_foreign_and_a_third_table_is_placed(app, texts):
     frame = _predictions().assign(age=np.arange(300.0))
     for at, name in enumerate(("one.csv", "two.csv", "three.csv")):

@@ -145,6 +145,18 @@ def test_clusters_count_where_they_are_asked_for(run: Run, spam: Path) -> None:
     assert "as independent" not in said
 
 
+def test_whether_rows_belong_together_is_asked_until_it_is_said(run: Run, spam: Path) -> None:
+    frame = pd.read_csv(spam)
+    many = pd.concat([frame] * 4)
+    many.assign(sender_id=np.arange(len(many)) // 2).to_csv(spam, index=False)
+    words = ("diagnose", "--predictions", spam, "--target", "truth")
+    asked = " ".join(run(*words)[1].split())
+    assert "names what several rows belong to" in asked
+    assert "Give --cluster sender_id for that, or an empty name" in asked
+    assert "names what several rows" not in run(*words, "--cluster", "")[1]
+    assert "names what several rows" not in run(*words, "--cluster", "sender_id")[1]
+
+
 def test_bins_and_level_are_used(run: Run, spam: Path) -> None:
     words = ("--predictions", spam, "--target", "truth")
     wide = diagnosed(run, spam.parent, *words, "--bins", "4", "--level", "0.99")
@@ -387,7 +399,7 @@ def test_a_model_that_names_no_columns_leaves_text_and_names_of_rows_aside(
     frame.insert(0, "customer_id", np.arange(len(frame)) // 2)
     frame.insert(1, "branch", np.where(np.arange(len(frame)) % 3, "north", "south"))
     frame.to_parquet(tmp_path / "rows.parquet")
-    code, out, err = run(*words, "--data", tmp_path / "rows.parquet")
+    code, out, err = run(*words, "--data", tmp_path / "rows.parquet", "--cluster", "")
     assert (code, err) == (0, "")
     measured = [json.loads(text)["sets"][0]["estimates"] for text in (plain, out)]
     assert measured[0] == measured[1]

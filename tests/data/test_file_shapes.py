@@ -81,6 +81,9 @@ LOANS = frame(age=AGE, default=OTHER, defaulted=EVENT, p_default=P)
 SOLD_TABLE = frame(price=SOLD, prediction=FORECAST, lower=LOWER, upper=UPPER)
 SHUFFLED = frame(p_1=P, y=EVENT).sample(frac=1.0, random_state=0)
 
+VISITS = pd.concat([frame(patient_id=range(N), age=AGE, y=EVENT, p_1=P)] * 2)
+ORDERS = pd.concat([frame(customer=[f"c{i}" for i in range(N)], price=SOLD, forecast=FORECAST)] * 2)
+
 # name: (the file, what it is taken for); "asks" are the questions, "notes" words of the notes
 SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
     # one probability of two classes
@@ -191,6 +194,29 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
     "from and to of a journey": (
         csv(frame(price=SOLD, forecast=FORECAST, km_from=AGE, km_to=AGE + 9)),
         {"task": "regression", "target": "price", "parameters": {"mean": "forecast"}},
+    ),
+    "visits of patients": (
+        csv(VISITS),
+        {
+            "target": "y",
+            "features": ("age",),
+            "asks": ["cluster"],
+            "choices": ["patient_id", ""],
+            "says": "'patient_id' (300 in 600 rows) names what several rows belong to",
+        },
+    ),
+    "orders of customers": (
+        csv(ORDERS),
+        {
+            "task": "regression",
+            "parameters": {"mean": "forecast"},
+            "asks": ["cluster"],
+            "choices": ["customer", ""],
+        },
+    ),
+    "survey weights": (
+        csv(frame(y=EVENT, p_1=P, age=AGE, survey__weight=X)),
+        {"weight": "survey weight", "features": ("age",)},
     ),
     "a share among features": (
         csv(frame(y=EVENT, utilisation=P, age=AGE)),
@@ -638,6 +664,8 @@ def test_every_answer_settles_its_question(shape: str, about: str) -> None:
         assert about not in [one.about for one in settled.doubts]
         if about == "target":
             assert settled.roles.target == choice.answer
+        if about == "cluster":
+            assert settled.roles.cluster == (choice.answer or None)
 
 
 def test_a_share_and_two_numbers_of_no_known_name_are_read_as_answered() -> None:
