@@ -232,6 +232,11 @@ def consequences(view: Decided) -> None:
         _cost(view)
     with right.container(border=True, height="stretch"):
         st.subheader("Rows by truth and decision", anchor=False)
+        if view.review.roles is not None and view.review.roles.weight is not None:
+            whole = view.deciding.mass[:, 0].sum()
+            st.caption(
+                f"Cells add up the rows' weights: {whole:,.0f} over {view.deciding.n:,} rows."
+            )
         names = (f"not {view.name}"[:80], view.name) if len(view.review.classes) > 2 else (
             view.review.classes[1 - view.event], view.name,
         )  # fmt: skip

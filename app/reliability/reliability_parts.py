@@ -247,6 +247,9 @@ def scores_and_confusion(review: Review, which: Which, found: SetOverview) -> No
         table = one_of(
             "Table", TABLES, "reverse", key="confusion_table", label_visibility="collapsed"
         )
+        if table == "joint" and review.roles is not None and review.roles.weight is not None:
+            whole, rows = found.confusion.joint.sum(), review.tables[which].n_rows
+            st.caption(f"Cells add up the rows' weights: {whole:,.0f} over {rows:,} rows.")
         show(
             drawn_once(confusion_chart, found.confusion, table, review.classes, dark=is_dark()),
             key="confusion",

@@ -25,7 +25,8 @@ MAX_TICKS = 25
 CONFUSION = r"""
 Rows of the table are true classes, columns predicted ones (Salamon et al., Fig. 1).
 
-* **Counts**: the number of rows; coloured by the square root, so that rare errors are visible.
+* **Counts**: the number of rows, or the sum of their weights where they have any; coloured by the
+  square root, so that rare errors are visible.
 * **By true class**: each row adds up to 1. The diagonal is the share of a class that is found.
 * **By predicted class** (reverse confusion): each column adds up to 1. The diagonal is
   $\text{Conf}_1$, the probability that a prediction of this class is right (Eq. 1). A user of the

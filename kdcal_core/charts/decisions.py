@@ -53,8 +53,8 @@ outside the shaded thresholds, the probabilities are off: calibrate them first.
 """
 DECISIONS = """
 **Rows** are true classes, **columns** what the threshold says: a row is flagged, as if it were of
-the class to be found, where its stated probability is at least the threshold. Cells count rows.
-The shares in the sentence have exact (Clopper-Pearson) 95% intervals.
+the class to be found, where its stated probability is at least the threshold. Cells count rows, or
+add up their weights. The shares in the sentence have exact (Clopper-Pearson) 95% intervals.
 """
 _POINTS = 240
 _SHOWN = 0.01  # share of rows still flagged at the right end of the axis
