@@ -44,8 +44,6 @@ def rows() -> tuple[pd.DataFrame, np.ndarray]:
 @pytest.mark.parametrize(
     ("calibrator", "failing"),
     [
-        ("uncalibrated", {}),
-        ("platt", SHRUNK),
         (PlattScaling(shrinkage=None), {}),
         (IsotonicConfidence(shrinkage=None), {}),
         ("heterogeneous_tree", SHRUNK),  # reads the columns, so it refuses sparse ones

@@ -53,8 +53,8 @@ def change(key, shrinkage, n, n_classes, lift, sharper=1.0, seeds=3):
 @pytest.mark.parametrize(
     ("key", "n", "n_classes", "lift"),
     [
-        *((key, *case) for key in HARMFUL for case in ((100, 15, 4.5), (300, 10, 7.0))),
-        *(("vector", 100, 15, 4.5), ("dirichlet", 100, 15, 4.5)),
+        *((key, 100, 15, 4.5) for key in (*HARMFUL, "vector", "dirichlet")),
+        *((key, 300, 10, 7.0) for key in ("kde_mon2", "platt")),
     ],
 )
 def test_sparse_classes_and_few_errors_do_no_harm(key, n, n_classes, lift):
@@ -114,8 +114,10 @@ def test_the_curve_of_two_classes_is_what_the_calibrator_answers(shrinkage):
     np.testing.assert_allclose(curve.safe[at], said, atol=1e-5)
 
 
-@each
-@pytest.mark.parametrize("scale", [1 / 300, 2e5])
+@pytest.mark.parametrize(
+    ("key", "scale"),
+    [*((key, 1 / 300) for key in SHRUNK), ("kde_mon2", 2e5), ("platt", 2e5), ("tswa", 2e5)],
+)
 def test_only_ratios_of_weights_count(key, scale):
     """Weights that add up to one, or that count people, leave the rows as many as they are."""
     proba, y = drawn(300, 3, 2.0, sharper=2.0)

@@ -137,15 +137,17 @@ def answers(path, X):
     return session.run(None, feed)
 
 
-# A forest differs from a tree, and an AUC tree from another, by nothing that a graph knows.
+# A forest differs from a tree, and an AUC tree from another, by nothing that a graph knows; and a
+# map knows only the number of its region.
 EXPRESSIBLE = [
-    (partition, inside, n_classes)
-    for partition in PARTITIONS
-    for inside in MAPS
-    for n_classes in (2, 3)
-    if inside != "kde"
-    and not (partition == "boosted" and inside in AT_SCORES)
-    and (inside == "platt" or partition in ("tree", "boosted") or n_classes == 2)
+    *((partition, "platt", n_classes) for partition in PARTITIONS for n_classes in (2, 3)),
+    *(
+        ("tree", inside, n_classes)
+        for inside in MAPS
+        if inside not in ("kde", "platt")
+        for n_classes in (2, 3)
+    ),
+    *(("boosted", inside, 3) for inside in MAPS if inside not in ("kde", "platt", *AT_SCORES)),
 ]
 
 

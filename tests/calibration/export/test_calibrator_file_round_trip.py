@@ -49,15 +49,16 @@ def test_every_calibrator_comes_back_to_the_last_bit(key, n_classes, tmp_path):
     assert (tmp_path / "a.kdcal").read_bytes() == (tmp_path / "b.kdcal").read_bytes()
 
 
-# Every partition with every map, but a slow one only in each kind of layer, and of three classes
-# every partition and every map, but not each with each.
+# Partitions and maps are kept apart from one another: every partition with one map, and every map
+# in one layer of regions and in several, of two classes and of three.
 REGIONAL = [
-    (partition, inside, n_classes)
-    for partition in PARTITIONS
-    for inside in MAPS
-    for n_classes in (2, 3)
-    if (n_classes == 2 or partition == "groups" or inside == "temperature")
-    and (inside != "kde" or partition in ("tree", "boosted", "groups"))
+    *((partition, "temperature", n_classes) for partition in PARTITIONS for n_classes in (2, 3)),
+    *(
+        (partition, inside, n_classes)
+        for inside in MAPS
+        if inside != "temperature"
+        for partition, n_classes in (("boosted", 2), ("groups", 3))
+    ),
 ]
 
 
