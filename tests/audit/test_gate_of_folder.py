@@ -53,6 +53,12 @@ NEED_THE_ROWS = ("KC201", "KC203")
 CODES = (*FROM_SUMMARY, *NEED_THE_ROWS)
 
 
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """An empty place in a file. A gate asks the record alone, whose tests try both databases."""
+    return Place(tmp_path / "audits", None)
+
+
 def table_of(k: int, sharpness: float, n: int = 3000) -> pa.Table:
     rng = np.random.default_rng(k)
     odds = rng.normal(0.0, 1.5, (n, k))

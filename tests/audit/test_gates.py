@@ -17,7 +17,8 @@ from kdcal_core import audit
 from kdcal_core.audit import Gate, NamedConfig, content_bytes, read_configs, run_gates
 from kdcal_core.cli import main
 from kdcal_core.errors import InputError
-from kdcal_core.jobs.executors import chosen_executor
+from kdcal_core.jobs.executors import Call, Workers
+from kdcal_core.jobs.parcels import reply_to
 
 pytestmark = pytest.mark.usefixtures("work_here")
 
@@ -101,12 +102,30 @@ def test_input_that_cannot_be_used_ends_its_own_audit_only(
     assert found["audits"][0]["error"] == suites[0][0][0].get("message")
 
 
-def test_workers_compute_the_same_bytes_and_this_process_keeps_the_record(models: Path) -> None:
+class SentHere(Workers):
+    """Carries out what is sent at once, as a worker does, but starts no process.
+
+    That results do not depend on the process is tried in `tests/jobs/test_executors.py`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, 2)
+        self.calls = 0
+
+    def begin(self, call: Call) -> None:
+        self.calls += 1
+        self.settle(call, reply_to(call.parcel, self.folder, call.future.asked.is_set))
+
+
+def test_workers_compute_the_same_bytes_and_this_process_keeps_the_record(
+    models: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     configs = read_configs(Path("project.toml"))
     shares: list[float] = []
     here = list(run_gates(configs, progress=lambda share, note: shares.append(share)))
-    with chosen_executor("processes:2", models / "shared") as executor:
-        there = list(run_gates(configs, executor=executor))
+    executor = SentHere(tmp_path_factory.mktemp("shared"))
+    there = list(run_gates(configs, executor=executor))
+    assert executor.calls == 4  # the rows and the checks of both
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
     for one, other in zip(here, there, strict=True):
