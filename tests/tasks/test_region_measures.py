@@ -322,9 +322,8 @@ def test_the_map_of_one_class_mirrors_that_of_the_other(opened) -> None:
         assert mine.mean_after == pytest.approx(1.0 - other.mean_after, abs=1e-12)
 
 
-@pytest.mark.parametrize("n", [4_000, 40_000])
-def test_results_do_not_grow_with_the_rows(opened, n: int) -> None:
-    rng = np.random.default_rng(0)
+def test_results_hold_no_rows(opened) -> None:
+    rng, n = np.random.default_rng(0), 40_000
     p = rng.uniform(0.02, 0.98, n)
     frame = pd.DataFrame({"side": rng.choice(["north", "south"], n), "age": rng.normal(size=n)})
     hit = (rng.random(n) < np.where(frame["side"] == "north", p, 0.3)).astype(np.int64)
