@@ -111,9 +111,12 @@ def test_expected_is_the_mean_over_calibrated_models(kind):
     proba, _ = draw(120, 3, 2)
     rng = np.random.default_rng(0)
     values = []
-    for _ in range(300):
-        y = (proba.cumsum(axis=1) > rng.random((120, 1))).argmax(axis=1)
-        values.append(calibration_error(proba, y, kind=kind, n_boot=1).value)
+    with pytest.MonkeyPatch.context() as patch:
+        room = import_module("kdcal_core.diagnostics.calibration_error")
+        patch.setattr(room, "_expected", lambda *_: np.nan)  # read once, below
+        for _ in range(300):
+            y = (proba.cumsum(axis=1) > rng.random((120, 1))).argmax(axis=1)
+            values.append(calibration_error(proba, y, kind=kind, n_boot=1).value)
     expected = calibration_error(proba, y, kind=kind, n_boot=1).expected
     slack = 5 * np.std(values) * (1 / 300 + 1 / 500) ** 0.5
     # for "top-label" the hits of a row are drawn from its top probability, as here
@@ -450,10 +453,20 @@ def test_smooth_error_at_its_edges(rows):
 
 
 @pytest.mark.usefixtures("no_expected")
-@pytest.mark.parametrize("kind", ["confidence", "top-label", "class"])
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("n", [20, 60, 200])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "norm", "n", "weighted"),  # every pair of them
+    [
+        ("confidence", "l1", 20, False),
+        ("confidence", "l2", 60, True),
+        ("confidence", "max", 200, False),
+        ("top-label", "l1", 60, False),
+        ("top-label", "l2", 200, False),
+        ("top-label", "max", 20, True),
+        ("class", "l1", 200, True),
+        ("class", "l2", 20, False),
+        ("class", "max", 60, False),
+    ],
+)
 def test_a_higher_level_never_gives_a_narrower_interval(kind, norm, n, weighted):
     for seed in range(4):
         rng = np.random.default_rng(seed)

@@ -136,8 +136,7 @@ def test_miscalibration_knows_what_chance_gives():
     assert confidence_brier_decomposition(said, hit) == brier_decomposition(sharp, y)
 
 
-@pytest.mark.parametrize("slope", [1.0, 2.0])
-@pytest.mark.parametrize("of", ["vector", "top-label"])
+@pytest.mark.parametrize(("of", "slope"), [("vector", 1.0), ("top-label", 2.0)])
 def test_intervals_of_the_split_allow_for_what_the_curve_fits_of_noise(of, slope):
     def parts(odds):
         true, said = (1 / (1 + np.exp(-one)) for one in (odds, slope * odds))
@@ -259,10 +258,17 @@ def test_the_tiles_are_the_functions_and_serve_calibrated_confidences_too():
     assert lower[1].value < tiles[1].value
 
 
-@pytest.mark.parametrize("n", [1, 2, 40])
-@pytest.mark.parametrize("n_classes", [2, 30])
-@pytest.mark.parametrize("outcome", ["right", "wrong"])
-@pytest.mark.parametrize("certain", [False, True])
+@pytest.mark.parametrize(
+    ("n", "n_classes", "outcome", "certain"),  # every pair of them
+    [
+        (1, 2, "right", False),
+        (1, 30, "wrong", True),
+        (2, 2, "wrong", True),
+        (2, 30, "right", False),
+        (40, 2, "right", True),
+        (40, 30, "wrong", False),
+    ],
+)
 def test_every_estimate_holds_its_order_at_the_edges(n, n_classes, outcome, certain):
     proba = np.full((n, n_classes), 0.0 if certain else 0.4 / (n_classes - 1))
     proba[:, 0] = 1.0 if certain else 0.6

@@ -55,8 +55,9 @@ def test_p_value_is_the_mid_p_of_the_poisson_binomial(rates, data):
     assert -found.stated - 1e-9 <= found.low <= found.high <= 1 - found.stated + 1e-9
 
 
-@pytest.mark.parametrize(("a", "b", "n"), [(4.0, 2.0, 200), (0.3, 0.3, 80)])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("a", "b", "n", "weighted"), [(4.0, 2.0, 200, True), (0.3, 0.3, 80, False)]
+)
 def test_size_and_coverage_with_unlike_rows(a, b, n, weighted):
     rng = np.random.default_rng(n + weighted)
     rejected, covered = 0, 0

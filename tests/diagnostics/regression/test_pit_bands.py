@@ -115,14 +115,18 @@ def test_quantile_error_by_its_formula():
 
 
 @pytest.mark.parametrize("measure", [wasserstein, quantile_calibration_error])
-def test_floor_is_what_uniform_values_show(measure):
+def test_floor_is_what_uniform_values_show(measure, monkeypatch):
+    # intervals take all the time, and nothing reads them
+    room = "kdcal_core.diagnostics.regression.uniformity"
+    monkeypatch.setattr(f"{room}._bootstrap_reach", lambda *_: 0.0)
     rng = np.random.default_rng(0)
     seen = [measure(rng.random(200)).value for _ in range(300)]
     assert np.mean(seen) == pytest.approx(measure(rng.random(200)).expected, rel=0.08)
 
 
-@pytest.mark.parametrize(("measure", "power"), [(wasserstein, 1), (quantile_calibration_error, 2)])
-@pytest.mark.parametrize("a", [1.0, 1.3])
+@pytest.mark.parametrize(
+    ("measure", "power", "a"), [(wasserstein, 1, 1.0), (quantile_calibration_error, 2, 1.3)]
+)
 def test_intervals_hold_the_true_distance(measure, power, a):
     # the values' distribution function is u^a
     levels = np.arange(1, 1000) / 1000 if power == 1 else np.arange(1, 100) / 100

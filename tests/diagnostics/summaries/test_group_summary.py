@@ -120,8 +120,10 @@ def test_any_cut_and_order_gives_the_same_bytes(columns, k, event, tmp_path: Pat
     assert load(tmp_path, GroupSummary).digest == whole.digest
 
 
-@pytest.mark.parametrize("level", [0.95, 0.9999])
-@pytest.mark.parametrize(("k", "event"), [(2, 1), (2, 0), (2, None), (4, None)])
+@pytest.mark.parametrize(
+    ("k", "event", "level"),
+    [(2, 1, 0.95), (2, 0, 0.95), (2, None, 0.9999), (4, None, 0.95)],
+)
 def test_gaps_and_intervals_are_those_of_the_rows(k, event, level):
     frame, scored = frame_of()[["ward", "old", "stage"]], scored_of(k)
     found = summary_group_regions(counted(frame, scored, event), event, level=level)
