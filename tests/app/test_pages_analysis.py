@@ -27,9 +27,11 @@ def pictures(drawn: Sequence[Any]) -> set[str]:
     return {re.sub(r"_(\d+|legend)$", "", one.key) for one in drawn}
 
 
-@pytest.mark.parametrize("sample", SAMPLES)
+# of two classes and of ten, with a model and without; that each sample opens and is diagnosed is
+# tried with the Load page and on the command line
+@pytest.mark.parametrize("sample", ["digits", "breast_cancer", "adult", "digits_predictions"])
 @pytest.mark.parametrize("page", PAGES)
-def test_every_sample_fills_every_page(review_ids: dict[str, str], sample: str, page: str) -> None:
+def test_a_sample_fills_every_page(review_ids: dict[str, str], sample: str, page: str) -> None:
     at = healthy(launch(page, review_ids[sample]))
     # of two classes, small multiples of the event's probability would be mirror images
     mirrored = read_review(Workspace(), review_ids[sample]).event is not None

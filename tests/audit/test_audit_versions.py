@@ -38,6 +38,8 @@ from kdcal_core.errors import InputError
 from kdcal_core.review import Limit, ReviewReader, Workspace, read_review
 from kdcal_core.tasks import Sets
 
+pytestmark = pytest.mark.usefixtures("work_here")
+
 LOSS, SCORE, SHARE, LONE, GAP, SLOPE = (
     Estimate("Loss in full", "Loss", 0.30, 0.28, 0.32, 900),
     Estimate("Score in full", "Score", 0.70, 0.68, 0.72, 900, lower_is_better=False),
