@@ -24,11 +24,9 @@ SIDEBAR = '[data-testid="stSidebar"]'
 class Server:
     """The small app of this test, which can be killed and started again at the same place."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, port: int) -> None:
         self.home = home
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = int(probe.getsockname()[1])
+        self.port = port
         self.address = f"http://127.0.0.1:{self.port}"
 
     def start(self, **more: str) -> None:
@@ -62,21 +60,40 @@ def until(condition: Callable[[], bool], seconds: float = 60) -> None:
         time.sleep(0.05)
 
 
+@pytest.fixture(scope="module")
+def port() -> int:
+    """One for all servers, whose scripts Chromium then compiles once."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 @pytest.fixture
-def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
-    running = Server(tmp_path)
+def server(request: pytest.FixtureRequest, tmp_path: Path, port: int) -> Iterator[Server]:
+    running = Server(tmp_path, port)
     running.start(**getattr(request, "param", {}))
     yield running
     running.kill()
 
 
-@pytest.fixture
-def context(chromium, server: Server):
+@pytest.fixture(scope="module")
+def window(chromium):
+    """The window of all tests, with a tab that stays and keeps what is compiled."""
     size = {"width": 1200, "height": 800}
     opened = chromium.new_context(viewport=size, reduced_motion="reduce")
     opened.set_default_timeout(60_000)
+    opened.new_page()
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def context(window, server: Server):
+    """The window with no tab of the app, as a newcomer has it."""
+    yield window
+    for page in window.pages[1:]:
+        page.close()
+    window.clear_cookies()
 
 
 def tab(context, server: Server, path: str = ""):
