@@ -301,6 +301,7 @@ def test_the_latest_is_the_one_approved_last(place: Place, passed: Gate, failed:
     assert [one.id for one in _approved(asked, record)] == [second]
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_how_to_reproduce_calibrates_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     path, further = predictions(tmp_path, 3.0), str(tmp_path / "more.csv")
@@ -498,6 +499,7 @@ def test_pytest_says_what_fails(tmp_path: Path) -> None:
         assert_passes(config(predictions(tmp_path, 3.0)))
 
 
+@pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize("command", [IN_CI[1], IN_CI[0].replace("audit/", "audit/tests/ci/")])
 def test_the_guide_s_pipelines_run_on_a_clean_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str

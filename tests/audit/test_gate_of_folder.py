@@ -198,6 +198,7 @@ def test_a_regression_has_its_report(spread: tuple[Gate, Gate], tmp_path: Path) 
     assert content_bytes(again.content) == content_bytes(ours.content)
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_the_digest_is_that_of_sha256sum(tmp_path: Path) -> None:
     folder, _ = written(tmp_path, 2, 1.0)
     gate = run_gate(config(folder, codes=("KC002",)))
@@ -268,6 +269,7 @@ def test_groups_that_cannot_be_counted_are_refused_with_their_column(tmp_path: P
     assert found.value.column == "site"
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_a_record_keeps_it_and_a_table_may_be_its_baseline(place: Place, tmp_path: Path) -> None:
     rows = written(tmp_path, 2, 1.1)  # of which no other test has known results
     record, (folder, whole) = place.open(), rows
@@ -288,6 +290,7 @@ def test_a_record_keeps_it_and_a_table_may_be_its_baseline(place: Place, tmp_pat
     assert "kdcal first computed them on this machine" in facts.first_results
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_a_check_that_must_be_answered_is_not_passed_over(tmp_path: Path) -> None:
     folder, _ = written(tmp_path, 2, 1.0)
     gate = run_gate(
@@ -409,6 +412,7 @@ def test_the_command_from_its_configuration_to_its_files(
     assert Path("again/audit.json").read_bytes() == Path("done/audit.json").read_bytes()
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_columns_of_some_files_only_are_a_doubt_of_the_audit(tmp_path: Path) -> None:
     folder, _ = written(tmp_path, 2, 1.0)
     part = pq.read_table(folder / "b.parquet")
@@ -456,6 +460,7 @@ def test_a_list_of_files_is_judged_as_their_folder(
 SAMPLES = Path(__file__).parents[2] / "sample_data"
 
 
+@pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize(
     ("sample", "target", "codes"),
     [("adult", "income", ("KC001", "KC002", "KC003")), ("diamonds", "price", ("KC022",))],
@@ -496,6 +501,7 @@ def test_a_model_scores_the_folder_that_is_judged(
             load_gate(changing, str(place))
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_a_calibrators_output_is_scored_into_a_folder_that_is_judged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -84,6 +84,7 @@ def test_the_worst_audit_gives_the_exit_code(
     assert kept == ["audit.json", "gate.json", "receipt.json", "report.html", "report.md"]
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_input_that_cannot_be_used_ends_its_own_audit_only(
     models: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

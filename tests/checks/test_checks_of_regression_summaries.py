@@ -45,9 +45,17 @@ def placed(distribution, y):
     return np.clip(distribution.pit(y, parts), 0.0, 1.0)
 
 
-@pytest.mark.parametrize("shift", [0.0, 0.4])
-@pytest.mark.parametrize("spread", [1.0, 0.6])
-@pytest.mark.parametrize("kind", ["normal", "quantiles", "samples"])
+@pytest.mark.parametrize(
+    ("kind", "spread", "shift"),  # every pair of them
+    [
+        ("normal", 1.0, 0.4),
+        ("normal", 0.6, 0.0),
+        ("quantiles", 1.0, 0.0),
+        ("quantiles", 0.6, 0.4),
+        ("samples", 1.0, 0.4),
+        ("samples", 0.6, 0.0),
+    ],
+)
 def test_verdicts_and_numbers_are_those_of_the_rows(kind, spread, shift):
     distribution, y = predicted(kind, spread, shift)
     groups = pd.DataFrame({"odd": np.arange(N) % 2 == 1, "part": np.arange(N) // 1100})

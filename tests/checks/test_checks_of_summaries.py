@@ -42,8 +42,9 @@ def groups_of(n: int) -> pd.DataFrame:
     return pd.DataFrame({"ward": ward, "age": rng.integers(20, 70, n)})
 
 
-@pytest.mark.parametrize("power", [1.0, 2.0])
-@pytest.mark.parametrize(("k", "event"), [(2, 1), (2, 0), (2, None), (4, None)])
+@pytest.mark.parametrize(
+    ("k", "event", "power"), [(2, 1, 1.0), (2, 0, 2.0), (2, None, 1.0), (4, None, 2.0)]
+)
 def test_verdicts_and_names_are_those_of_the_rows(k, event, power):
     proba, y = stated(k, 3000, power)
     classes = tuple("abcd"[:k])

@@ -204,10 +204,9 @@ def with_groups(path, into):
     return folder, into / "grouped.parquet"
 
 
-@pytest.mark.parametrize("event", [(), ("--event", "yes")])
-def test_groups_are_those_of_one_file(places, capsys, tmp_path, event):
+def test_groups_are_those_of_one_file(places, capsys, tmp_path):
     folder, whole = with_groups(places[1], tmp_path)
-    asked = ("--groups", "ward,age", *event)
+    asked = ("--groups", "ward,age", "--event", "yes")
     found = []
     for path in (folder, whole):
         code, out, err = run(capsys, "--predictions", path, *asked, "--json", "-")
