@@ -115,9 +115,12 @@ def compare_with_baseline(
     rows differences are paired, to first order (`kdcal_core.diagnostics.difference_on_same_rows`):
     intervals are then up to some ten times narrower. Those of other rows are independent, and so
     are, on the same rows, those of estimates that ``unpaired`` names, which are too wide: errors
-    whose interval reaches 0, shares of which there are none, and everything in audits of earlier
-    versions, of summaries of rows and of few rows. What audits of earlier versions say of repairs,
-    of the range, of the largest gap and of the stability between sets is not paired either.
+    whose interval reaches 0, and everything in audits of earlier versions, of summaries of rows and
+    of few rows, except shares that are 0 or 1
+    (`kdcal_core.diagnostics.between_sets.difference_of_no_share`). What audits of earlier versions
+    say of repairs, of the range, of the largest gap and of the stability between sets is not paired
+    either. Of the same predictions of one file, and of tables alone, equal estimates differ by
+    nothing.
     With several versions, directions allow for the number of all differences together
     (`kdcal_core.diagnostics.corrected_changes`).
 
@@ -153,11 +156,18 @@ def _compared(before: AuditContent, after: AuditContent) -> ComparedAudits:
         for name, (then, now) in both.items()
     }
     changes = (
-        changed_estimate(then.estimate, now.estimate, pairs[name], name=name, label=now.label)
+        changed_estimate(
+            *(then.estimate, now.estimate, pairs[name]),
+            same_rows=same_rows,
+            name=name,
+            label=now.label,
+        )
         for name, (then, now) in both.items()
     )
+    same_said = same_file and _said_by(before) == _said_by(after)
     estimates = tuple(
-        _by_nothing(one) if same_rows and both[one.name][1].of_tables else one for one in changes
+        _by_nothing(one) if same_said or (same_rows and both[one.name][1].of_tables) else one
+        for one in changes
     )
     return ComparedAudits(
         facts=tuple(_facts(before, after)),
@@ -168,17 +178,20 @@ def _compared(before: AuditContent, after: AuditContent) -> ComparedAudits:
         only_after=tuple(name for name in new if name not in old),
         same_file=same_file,
         overlap=None if same_rows else overlap,
-        paired=any(correlation(*pair) is not None for pair in pairs.values()),
+        paired=same_said or any(correlation(*pair) is not None for pair in pairs.values()),
         unpaired=tuple(
-            one.label
-            for one in estimates
-            if same_rows and one.reach > 0.0 and correlation(*pairs[one.name]) is None
+            one.label for one in estimates if same_rows and one.reach > 0.0 and not one.paired
         ),
     )
 
 
+def _said_by(content: AuditContent) -> tuple[str, str]:
+    """What identifies the judged predictions of a file."""
+    return content.model_digest, content.rows_digest
+
+
 def _by_nothing(one: ChangedEstimate) -> ChangedEstimate:
-    """Of the tables' own contents: equal estimates of the same rows differ by exactly 0."""
+    """Of the same contents of tables, or predictions: equal estimates differ by exactly 0."""
     ends = [(each.value, each.low, each.high) for each in (one.before, one.after)]
     if ends[0] != ends[1]:
         return one

@@ -14,6 +14,7 @@ from kdcal_core.statistics import clopper_pearson
 from kdcal_core.text import number_text, range_text
 
 CONFIDENCE_GAP, EVENT_GAP = "Confidence gap", "Probability minus rate"
+CLOPPER_PEARSON = "Clopper-Pearson"
 LEAST_ROWS = 10  # fewer rows never make a headline
 
 
@@ -122,7 +123,7 @@ def share_estimate(
     (0.187, 0.813)
     """
     low, high = (float(end) for end in clopper_pearson(share, rows, level))
-    made: dict[str, Any] = {"interval": "Clopper-Pearson", "percent": True, **given}
+    made: dict[str, Any] = {"interval": CLOPPER_PEARSON, "percent": True, **given}
     return Estimate(name, label, float(share), low, high, n, level, **made)
 
 

@@ -24,7 +24,9 @@ from kdcal_core.diagnostics import (
     score_range,
     unpaired_difference,
 )
+from kdcal_core.diagnostics.between_sets import difference_of_no_share
 from kdcal_core.diagnostics.calibration_line import target_slope
+from kdcal_core.diagnostics.estimate import share_estimate
 from kdcal_core.diagnostics.influence import (
     all_influences,
     area_influence,
@@ -291,6 +293,39 @@ def test_shares_that_differ_in_four_rows_are_not_too_certain() -> None:
     assert found.value == pytest.approx(0.004)
     assert found.low < 0.0
     assert found.high - found.value > 1.9 * 5**0.5 / 1000  # of four rows, and half a row twice
+
+
+@pytest.mark.parametrize("least", [0.0, 1.0])
+def test_shares_of_none_or_all_of_the_same_rows_are_paired(least: float) -> None:
+    def share(hits: int) -> Estimate:
+        return share_estimate("Share", "Share", abs(least - hits / 500), 500, 500)
+
+    for before, after in ((0, 0), (0, 6), (6, 0)):
+        changed = changed_estimate(share(before), share(after), same_rows=True)
+        assert changed.paired
+        assert "Newcombe, paired" in changed.difference.interval
+        rows = changed_estimate(share(before), share(after))
+        assert not rows.paired
+        assert changed.difference.low == rows.difference.low  # phi is 0
+        assert (changed.direction == "not told apart") == (before == after)
+    assert not changed_estimate(share(5), share(6), same_rows=True).paired
+    gap = replace(share(0), value=share(0).value - 0.9, low=share(0).low - 0.9, target=0.0)
+    gap = replace(gap, high=share(0).high - 0.9)
+    assert changed_estimate(gap, gap, same_rows=True).paired  # coverage minus the stated level
+
+
+def test_the_interval_of_a_share_of_none_covers_the_difference() -> None:
+    rng, n = np.random.default_rng(3), 300
+    now, then, _ = rng.multinomial(n, [4 / n, 1 / n, 1 - 5 / n], size=1500).T
+    held = []
+    for after, before in zip(now, then, strict=True):
+        if after and before:
+            continue
+        shares = (share_estimate("", "", one / n, n, n) for one in (after, before))
+        found = difference_of_no_share(*shares)
+        assert found is not None
+        held.append(found.low <= 3 / n <= found.high)
+    assert np.mean(held) > 0.94  # 97% in truth, of some 550 runs
 
 
 def two_forecasts(n: int = 3000) -> tuple[RegressionSet, RegressionSet]:
