@@ -21,6 +21,7 @@ from kdcal_core.charts import (
     decision_words,
     decisions_chart,
     net_benefit_chart,
+    rates_chart,
 )
 from kdcal_core.diagnostics import (
     Costs,
@@ -56,6 +57,11 @@ class Decided:
     def deciding(self) -> DecisionCounts:
         """The counts of the version that decides."""
         return self.counts if self.repaired is None else self.repaired.counts
+
+    @property
+    def deciding_by(self) -> str:
+        """ "model", or the key of the calibrator whose probabilities decide."""
+        return (self.method if self.repaired is not None else None) or "model"
 
     @property
     def name(self) -> str:
@@ -231,23 +237,46 @@ def consequences(view: Decided) -> None:
     with left.container(border=True, height="stretch"):
         _cost(view)
     with right.container(border=True, height="stretch"):
-        st.subheader("Rows by truth and decision", anchor=False)
-        if view.review.roles is not None and view.review.roles.weight is not None:
-            whole = view.deciding.mass[:, 0].sum()
-            st.caption(
-                f"Cells add up the rows' weights: {whole:,.0f} over {view.deciding.n:,} rows."
-            )
-        names = (f"not {view.name}"[:80], view.name) if len(view.review.classes) > 2 else (
-            view.review.classes[1 - view.event], view.name,
-        )  # fmt: skip
-        titled = "decisions", "Decisions at the threshold"
-        _seen(view, *titled, decisions_chart, view.deciding, view.threshold, names)
-        show(
-            drawn_once(decisions_chart, view.deciding, view.threshold, names, dark=is_dark()),
-            key="decision_confusion",
-            of=view.of,
-            finding=False,
+        _decisions(view)
+
+
+_HERE, _EVERYWHERE = "At this threshold", "At every threshold"
+
+
+def _decisions(view: Decided) -> None:
+    """The confusion table of the threshold, or the rates of all thresholds."""
+    st.subheader("Rows by truth and decision", anchor=False)
+    names = (f"not {view.name}"[:80], view.name) if len(view.review.classes) > 2 else (
+        view.review.classes[1 - view.event], view.name,
+    )  # fmt: skip
+    titled = "decisions", "Decisions at the threshold"
+    _seen(view, *titled, decisions_chart, view.deciding, view.threshold, names)
+    by = view.deciding_by
+    titled = "rates", "Sensitivity and specificity by threshold"
+    _seen(view, *titled, rates_chart, view.deciding, view.threshold, view.name, by=by)
+    shown = st.segmented_control(
+        "Thresholds",
+        [_HERE, _EVERYWHERE],
+        default=_HERE,
+        required=True,
+        key="decisions_shown",
+        label_visibility="collapsed",
+    )
+    if shown == _EVERYWHERE:
+        chart = drawn_once(
+            rates_chart, view.deciding, view.threshold, view.name, dark=is_dark(), by=by
         )
+        show(chart, key="decision_rates", of=view.of, finding=False)
+        return
+    if view.review.roles is not None and view.review.roles.weight is not None:
+        whole = view.deciding.mass[:, 0].sum()
+        st.caption(f"Cells add up the rows' weights: {whole:,.0f} over {view.deciding.n:,} rows.")
+    show(
+        drawn_once(decisions_chart, view.deciding, view.threshold, names, dark=is_dark()),
+        key="decision_confusion",
+        of=view.of,
+        finding=False,
+    )
 
 
 def _repaired(view: Decided, method: str | None) -> RepairedDecisions | None:
@@ -270,7 +299,7 @@ def _cost(view: Decided) -> None:
     if costs is None:
         return
     best = best_threshold(view.deciding, costs)
-    by = (view.method if view.repaired is not None else None) or "model"
+    by = view.deciding_by
     titled = "cost", "Mean cost by threshold"
     _seen(view, *titled, cost_chart, view.deciding, costs, view.threshold, by=by)
     show(

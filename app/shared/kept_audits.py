@@ -18,7 +18,7 @@ from kdcal_core.audit import (
     Record,
     errors_of_content,
 )
-from kdcal_core.charts import Chart, overlaid_chart
+from kdcal_core.charts import Chart, overlaid_chart, same_lines
 from kdcal_core.checks import Verdict
 from kdcal_core.text import without_links
 
@@ -97,6 +97,18 @@ def overlaid(earlier: tuple[str, KeptChart], later: tuple[str, KeptChart], *, da
             (*second[:2], _table(second[2])),
             dark=dark,
         )
+
+
+def same_regions(earlier: KeptChart, later: KeptChart) -> bool:
+    """Whether the regions that two audits found are the same.
+
+    Raises
+    ------
+    InputError
+        If the data of one of them are none, as in an audit from elsewhere.
+    """
+    with errors_of_content():
+        return same_lines(_table(earlier.table), _table(later.table))
 
 
 def _table(csv: str) -> pd.DataFrame:

@@ -10,11 +10,12 @@ import streamlit as st
 from app.shared import session
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.check_list import MARKS
-from app.shared.kept_audits import kept_chart, overlaid, verdict_badge
+from app.shared.kept_audits import kept_chart, overlaid, same_regions, verdict_badge
 from app.shared.tables import show_table
 from kdcal_core.audit import (
     AuditContent,
     ComparedAudits,
+    KeptChart,
     overlap_words,
     paired_words,
     verdicts_beside,
@@ -98,13 +99,20 @@ def all_verdicts(labels: Sequence[str], contents: Sequence[AuditContent]) -> Non
     )
 
 
-def _on_the_same_axes(key: str, before: AuditContent, after: AuditContent) -> bool:
-    """Whether charts with this key of both audits show the same quantity."""
+def _not_overlaid(
+    pair: Sequence[KeptChart], before: AuditContent, after: AuditContent
+) -> str | None:
+    """Why charts of both audits do not lie on the same axes, or None if they can."""
+    key = pair[0].key
+    if not can_be_overlaid(key):
+        return ""
     if key == "cost" and before.subject.decision.costs != after.subject.decision.costs:
-        return False
+        return "The costs differ, and with them what the charts show."
     if key == "confidence" and after.subject.event is None:
-        return False  # of the class that is most often wrong, which may be another one
-    return can_be_overlaid(key)
+        return "Each is of the class that is most often wrong, which may be another one."
+    if key == "regions" and not same_regions(*pair):
+        return "The audits found other regions, so that their lines cannot be paired."
+    return None
 
 
 def charts(pair: Sequence[tuple[str, AuditContent]], *, of: str) -> None:
@@ -124,11 +132,17 @@ def charts(pair: Sequence[tuple[str, AuditContent]], *, of: str) -> None:
         label_visibility="collapsed",
     )
     (one, before), (other, after) = pair
-    overlays = _on_the_same_axes(key, before, after)
-    if overlays and not st.checkbox("Side by side", key=f"versions_side_{key}"):
-        kept = ((one, held[0][key]), (other, held[1][key]))
+    both = held[0][key], held[1][key]
+    try:
+        why_not = _not_overlaid(both, before, after)
+    except InputError as error:
+        session.error_box(error)
+        return
+    if why_not:
+        st.caption(f"{why_not} They stand side by side.")
+    if why_not is None and not st.checkbox("Side by side", key=f"versions_side_{key}"):
         try:
-            chart = drawn_once(overlaid, *kept, dark=is_dark())
+            chart = drawn_once(overlaid, (one, both[0]), (other, both[1]), dark=is_dark())
         except InputError as error:
             session.error_box(error)
             return

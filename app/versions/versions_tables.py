@@ -36,7 +36,12 @@ def differences(
     """The forest plot: at first as many lines as a laptop's first screen has room for."""
     n = len(ordered_changes(changes))
     if not n:
-        st.markdown(f"No estimate of both {compared} has an interval.")
+        alike = changes and all(one.difference.value == 0.0 for one in changes)
+        st.markdown(
+            f"Every estimate of both {compared} is the same."
+            if alike
+            else f"No estimate of both {compared} has an interval."
+        )
         return
     everything = bool(st.session_state.get(f"{key}_all"))
     chart = drawn_once(

@@ -46,6 +46,7 @@ from kdcal_core.charts import (
     pit_chart,
     quantile_reliability_chart,
     ranked,
+    rates_chart,
     recalibration_advice,
     recalibration_differences_chart,
     recalibration_measures_chart,
@@ -572,6 +573,10 @@ def charts_of_counts(counts: ClassCounts, review: Review, settings: AuditSetting
         yield (
             *("decisions", "Decisions at the threshold", "decisions"),
             lambda dark: decisions_chart(decisions, threshold, names, dark=dark),
+        )
+        yield (
+            *("rates", "Sensitivity and specificity by threshold", "decisions"),
+            lambda dark: rates_chart(decisions, threshold, classes[event], dark=dark),
         )
         if decision.costs:
             yield (

@@ -52,6 +52,7 @@ from kdcal_core.charts.decisions import (
     decision_words,
     decisions_chart,
     net_benefit_chart,
+    rates_chart,
 )
 from kdcal_core.charts.feature_weight import feature_weight_chart
 from kdcal_core.charts.foreign import (
@@ -88,7 +89,7 @@ from kdcal_core.charts.lab_sizes import SizesPanel, sizes_chart
 from kdcal_core.charts.local_map import PickedNeighbourhood, local_map_chart, pit_findings
 from kdcal_core.charts.marks import BandLine
 from kdcal_core.charts.methods import losses_chart, methods_chart
-from kdcal_core.charts.overlaid import can_be_overlaid, overlaid_chart
+from kdcal_core.charts.overlaid import can_be_overlaid, overlaid_chart, same_lines
 from kdcal_core.charts.papers import PAPERS, cited_in
 from kdcal_core.charts.pictures import pictures_chart
 from kdcal_core.charts.pit import (
@@ -315,6 +316,7 @@ __all__ = [
     "predictive_density_chart",
     "quantile_reliability_chart",
     "ranked",
+    "rates_chart",
     "recalibration_advice",
     "recalibration_differences_chart",
     "recalibration_finding",
@@ -332,6 +334,7 @@ __all__ = [
     "reliability_chart",
     "repair_reliability_chart",
     "row_pair_chart",
+    "same_lines",
     "score_panels_chart",
     "scores_chart",
     "second_model_words",

@@ -284,7 +284,7 @@ def new_grid(
         middle = (left + right) / 2
         layout["annotations"].append(
             edge_title(
-                escape_html(title, limit=24),
+                escape_html(title, limit=26),
                 dark,
                 name=names["xaxis"],
                 x=middle,

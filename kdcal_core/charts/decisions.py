@@ -27,6 +27,7 @@ from kdcal_core.diagnostics import (
     flagging_at,
     net_benefit,
     net_benefit_of_all,
+    rates_table,
     useful_thresholds,
 )
 from kdcal_core.text import counted, escape_html, in_sentence, number_text, range_text
@@ -56,7 +57,14 @@ DECISIONS = """
 the class to be found, where its stated probability is at least the threshold. Cells count rows, or
 add up their weights. The shares in the sentence have exact (Clopper-Pearson) 95% intervals.
 """
+RATES = """
+**Horizontal axis**: the threshold. **Lines**: sensitivity, the share of events that are flagged;
+specificity, the share of other rows that are not; and positive predictive value, the share of
+flagged rows with the event. Bands are their exact (Clopper-Pearson) 95% intervals, at each
+threshold by itself. Sensitivity falls as the threshold rises, and specificity rises.
+"""
 _POINTS = 240
+_RATE_POINTS = 100
 _SHOWN = 0.01  # share of rows still flagged at the right end of the axis
 _HARDLY = 0.01  # share of rows whose flags make a decision that is hardly one
 
@@ -152,6 +160,49 @@ def decisions_chart(
     words = f"At a threshold of {_percent(threshold)}: "
     words += in_sentence(decision_words(counts, threshold, names[1]))
     return replace(chart, finding=words, how_to_read=DECISIONS, name="decisions")
+
+
+def rates_chart(
+    counts: DecisionCounts,
+    threshold: float,
+    name: str,
+    *,
+    dark: bool = False,
+    by: str = "model",
+) -> Chart:
+    """Sensitivity, specificity and positive predictive value by threshold.
+
+    Parameters
+    ----------
+    counts : DecisionCounts
+    threshold : float
+        The chosen one.
+    name : str
+        Of the class whose rows are to be found. Untrusted text.
+    by : str
+        "model" or the key of the calibrator whose probabilities decide.
+    """
+    colours = palette(dark)
+    at = _drawn(counts, threshold)
+    at = at[np.unique(np.linspace(0, len(at) - 1, _RATE_POINTS).astype(np.int64))]
+    table = rates_table(counts, at)
+    figure, colour = new_figure(dark, height=360), method_style(by, colours)[0]
+    dashes = "solid", "6px,2px", "2px,2px"
+    for (label, rates), dash in zip(table.groupby("measure", sort=False), dashes, strict=True):
+        x, *ends = rates[["threshold", "share", "share_low", "share_high"]].dropna().to_numpy().T
+        _curve(figure, x, Band(*ends), str(label), colour, dash, "{:.1%}")
+    _upright(figure, counts, at, threshold, colours)
+    figure.update_layout(yaxis={"title_text": "Share", "tickformat": ".0%", "range": [-0.02, 1.02]})
+    words = f"At a threshold of {_percent(threshold)}: "
+    words += in_sentence(decision_words(counts, threshold, name))
+    return Chart(
+        figure,
+        finding=words,
+        alt=f"Sensitivity, specificity and positive predictive value by threshold. {words}",
+        how_to_read=RATES,
+        table=lambda: table,
+        name="rates by threshold",
+    )
 
 
 def cost_chart(
@@ -292,21 +343,25 @@ def _line(
     colour: str,
     dash: str,
 ) -> None:
-    x = counts.thresholds[at]
-    figure.add_trace(ribbon(x, band.low[at], band.high[at], faded(colour, 0.16), showlegend=False))
+    drawn = Band(band.value[at], band.low[at], band.high[at])
+    _curve(figure, counts.thresholds[at], drawn, name, colour, dash, "{:z.4f}")
+
+
+def _curve(
+    figure: go.Figure, x: FloatArray, band: Band, name: str, colour: str, dash: str, form: str
+) -> None:
+    """A line with its band; ``form`` is that of its numbers under the pointer."""
+    figure.add_trace(ribbon(x, band.low, band.high, faded(colour, 0.16), showlegend=False))
     figure.add_trace(
         go.Scatter(
             x=x,
-            y=band.value[at],
+            y=band.value,
             mode="lines",
             line={"color": colour, "width": 2.4, "dash": dash},
             name=name,
             **hovered(
-                "at {:.1%}: {:z.4f} ({:z.4f} to {:z.4f})",
-                x,
-                band.value[at],
-                band.low[at],
-                band.high[at],
+                f"at {{:.1%}}: {form} ({form} to {form})",
+                *(x, band.value, band.low, band.high),
                 name=name,
             ),
         )

@@ -30,8 +30,25 @@ colour of another version, dashed or with squares. Bars and bands are the 95% in
 audit kept; where they overlap, the two may differ by chance. Hollow points are of fewer than 20
 rows. Audits of other rows differ by the rows too, not only by the model.
 
-Histograms, consistency bands and further curves are in each audit's own chart.
+Consistency bands and further curves are in each audit's own chart.
 """
+_RATES = """
+Three shares of both audits at every threshold: the later audit's line in slate grey, the earlier
+one's in the colour of another version, dashed, with their 95% bands.
+"""
+_SCORED = """
+How sure either model is where it is right (above) and where it is wrong (below), as shares of all
+rows of its audit, because the audits may have other numbers of rows. The later audit is drawn in
+slate grey, the earlier one dashed in the colour of another version.
+"""
+_CELLS = """
+Rows of the table are true classes, columns what the model said. In each cell the later audit's
+number stands above the earlier one's: rows, or the share of all rows where the audits have other
+numbers of them; empty where both have none. The more a cell is shaded, the more its share of all
+rows has changed. Whether a change is more than chance, the differences above say, with their
+intervals.
+"""
+_HOW = {"scores": _SCORED, "rates": _RATES, "confusion": _CELLS, "decisions": _CELLS}
 _FEW = 20  # rows below which a mark is hollow
 _MOST = 2_000  # marks of a chart; ours have a hundred
 
@@ -108,13 +125,20 @@ _KINDS = {
         ideal="identity",
         by="label",
     ),
+    "rates": _Kind(
+        *("threshold", "share", "Threshold", "Share"),
+        *("share_low", "share_high"),
+        marks="lines",
+        by="measure",
+    ),
 }
-_GROUPS = "groups"
-_GROUP_KINDS = (
-    ("group", "Observed minus stated"),
-    ("rule", "Mean PIT value minus one half"),  # of a regression
-)
-_MOST_GROUPS, _MOST_PANELS = 60, 12
+_FORESTS = "groups", "regions"
+_NAMED_BY = "group", "rule"
+_TABLES = "confusion", "decisions"
+_SCORES = "scores"
+_MOST_GROUPS, _MOST_PANELS, _MOST_NUMBERS, _FEW_CLASSES = 60, 12, 10, 4
+_STEPS = 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2  # between numbers of an axis
+_SHADE = 0.35  # of the cell that changed most, so that its numbers stand out
 _APART = 0.16  # of a line, between its middle and a mark
 
 
@@ -123,10 +147,22 @@ def can_be_overlaid(key: str) -> bool:
 
     Examples
     --------
-    >>> can_be_overlaid("reliability"), can_be_overlaid("confusion")
+    >>> can_be_overlaid("reliability"), can_be_overlaid("compare")
     (True, False)
     """
-    return key in _KINDS or key == _GROUPS
+    return key in _KINDS or key in (*_FORESTS, *_TABLES, _SCORES)
+
+
+def same_lines(earlier: pd.DataFrame, later: pd.DataFrame) -> bool:
+    """Whether two searches found the same regions, by their rules.
+
+    Examples
+    --------
+    >>> one = pd.DataFrame({"rule": ["x <= 1", "x > 1"]})
+    >>> same_lines(one, one[::-1]), same_lines(one, one[:1])
+    (True, False)
+    """
+    return set(earlier["rule"]) == set(later["rule"])
 
 
 def overlaid_chart(
@@ -155,8 +191,12 @@ def overlaid_chart(
         for (label, _, table), style in ((earlier, "other_version"), (later, "model"))
     )
     panels = None
-    if key == _GROUPS:
-        figure = _forest(pair, dark)
+    if key in _FORESTS:
+        figure = _forest(pair, dark, key)
+    elif key == _SCORES:
+        figure = _histograms(pair, dark)
+    elif key in _TABLES:
+        figure = _cells(pair, dark)
     elif _KINDS[key].by:
         figure = _panels(_KINDS[key], pair, dark)
         panels = cut(figure, dark)
@@ -168,7 +208,7 @@ def overlaid_chart(
         figure,
         finding=words,
         alt=f"Two audits on the same axes. {words}",
-        how_to_read=_OVERLAID,
+        how_to_read=_HOW.get(key, _OVERLAID),
         table=lambda: pd.concat(
             [table.assign(audit=label) for label, _, table in both], ignore_index=True
         ),
@@ -201,26 +241,156 @@ def _one(kind: _Kind, pair: _Pair, dark: bool) -> go.Figure:
 def _panels(kind: _Kind, pair: _Pair, dark: bool) -> go.Figure:
     """Both lines in a panel for each class, those of the later audit with most rows."""
     colours, (_, (_, later, _)) = palette(dark), pair
-    rows = later.groupby(kind.by)[kind.count].sum()
-    most = rows[rows > 0].nlargest(_MOST_PANELS).index
-    labels = [one for one in dict.fromkeys(later[kind.by]) if one in most]
+    labels = list(dict.fromkeys(later[kind.by]))
+    if kind.count:
+        rows = later.groupby(kind.by)[kind.count].sum()
+        most = rows[rows > 0].nlargest(_MOST_PANELS).index
+        labels = [one for one in labels if one in most]
+    labels = labels[:_MOST_PANELS]
     titles = [str(one) for one in labels]
     figure = new_grid(titles, dark, x_title=kind.x_title, y_title=kind.y_title)
+    if not kind.ideal:  # x is no share of what y is
+        last = max(float(_numbers(table, kind.x).max()) for _, table, _ in pair)
+        step = next((one for one in _STEPS if last <= 4 * one), 0.25)
+        ticks = np.arange(0.0, last + 1e-9, step).tolist()
+        figure.update_xaxes(range=[0.0, last], tickvals=ticks, tickformat=".3~%")
+        figure.update_yaxes(scaleanchor=None, tickformat=".0%")
     for at, one in enumerate(labels):
-        figure.add_trace(identity(colours, **panel(at)).update(showlegend=False))
+        if kind.ideal:
+            figure.add_trace(identity(colours, **panel(at)).update(showlegend=False))
         for name, table, style in pair:
             mine = table[table[kind.by] == one]
             for line in _drawn(kind, mine, name, style, colours):
                 # beside panels the legend is narrow: the moment of an audit in a second line
-                line.update(name=line.name.replace(" (", "<br>("), showlegend=at == 0, **panel(at))
-                figure.add_trace(line)
+                if line.name:
+                    line.update(name=line.name.replace(" (", "<br>("), showlegend=at == 0)
+                figure.add_trace(line.update(panel(at)))
     return figure.update_layout(legend_traceorder="reversed")
 
 
-def _forest(pair: _Pair, dark: bool) -> go.Figure:
-    """The gap of every group, with the later audit's mark above the earlier one's."""
+def _histograms(pair: _Pair, dark: bool) -> go.Figure:
+    """Right predictions above and wrong ones below, each as a share of an audit's rows."""
+    colours, figure = palette(dark), new_figure(dark, height=400)
+    halves = ("right", "y", [0.54, 1.0]), ("wrong", "y2", [0.0, 0.46])
+    for half, axis, domain in halves:
+        for label, table, style in pair:
+            colour, dash, _ = method_style(style, colours)
+            name = escape_html(label, limit=60)
+            low, high, rows = (_numbers(table, one) for one in ("bin_low", "bin_high", half))
+            n = float(_numbers(table, "right").sum() + _numbers(table, "wrong").sum())
+            share = rows / max(n, 1.0)
+            line = go.Scatter(
+                x=np.append(low, high[-1:]),
+                y=np.append(share, share[-1:]),
+                mode="lines",
+                line={"color": colour, "width": 2.0, "dash": dash, "shape": "hv"},
+                name=name,
+                legendgroup=style,
+                showlegend=half == "right",
+                xaxis="x",
+                yaxis=axis,
+            )
+            ends = (np.append(one, one[-1:]) for one in (low, high, share, rows))
+            said = "{:.2f} to {:.2f}: {:.1%} of the rows ({:,.0f})"
+            figure.add_trace(line.update(hovered(said, *ends, name=name)))
+        figure.update_layout(
+            {
+                axis.replace("y", "yaxis"): {
+                    "domain": domain,
+                    "title_text": f"{half.capitalize()}",
+                    "nticks": 4,
+                    "tickformat": ".2~%",
+                    "rangemode": "tozero",
+                }
+            }
+        )
+    unit_axis(figure, "xaxis", "Stated confidence", anchor="y2")
+    return figure.update_layout(
+        legend={**LEGEND_BELOW, "traceorder": "reversed"}, margin={"t": 8, "b": 84, "l": 64}
+    )
+
+
+def _cells(pair: _Pair, dark: bool) -> go.Figure:
+    """One square for both audits: in each cell the later number above the earlier one."""
+    colours = palette(dark)
+    (_, earlier, _), (_, later, _) = pair
+    classes = [str(one) for one in later["true_class"]]
+    counts = []
+    for table in (earlier, later):
+        whole = table.set_index(table["true_class"].map(str)).drop(columns="true_class")
+        counts.append(whole.loc[classes, classes].to_numpy(dtype=np.float64))
+    n = [max(float(one.sum()), 1.0) for one in counts]
+    shares = [one / rows for one, rows in zip(counts, n, strict=True)]
+    names = [escape_html(one, limit=16) for one in classes]
+    where = np.arange(len(names))
+    labels = [escape_html(label, limit=60) for label, _, _ in pair]
+    changed = np.abs(shares[1] - shares[0])
+    figure = new_figure(dark, height=max(420, min(190 + 44 * len(names), 900)))
+    figure.add_trace(
+        go.Heatmap(
+            x=where,
+            y=where,
+            z=np.sqrt(changed),
+            zmin=0,
+            zmax=max(float(np.sqrt(changed).max()), 1e-9),
+            colorscale=[[0.0, faded(colours.muted, 0.04)], [1.0, faded(colours.muted, _SHADE)]],
+            hovertext=[
+                [
+                    f"true {true}, said {guess}<br>"
+                    + "<br>".join(
+                        f"{label}: {rows[up, across]:,.0f} ({share[up, across]:.1%})"
+                        for label, rows, share in reversed(
+                            list(zip(labels, counts, shares, strict=True))
+                        )
+                    )
+                    for across, guess in enumerate(names)
+                ]
+                for up, true in enumerate(names)
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
+            xgap=1,
+            ygap=1,
+            showscale=False,
+        )
+    )
+    up, across = np.indices(changed.shape).reshape(2, -1)
+    values, form = (counts, "{:,.0f}") if n[0] == n[1] else (shares, "{:.1%}")
+    size = 14 if len(names) <= _FEW_CLASSES else 12
+    any_rows = counts[0] + counts[1] > 0.0
+    marks = ("Below", "bottom center", 0), ("Above", "top center", 1)
+    for place, at, which in marks if len(names) <= _MOST_NUMBERS else ():
+        figure.add_trace(
+            go.Scatter(
+                x=across,
+                y=up,
+                mode="text",
+                text=[
+                    form.format(one) if some else ""
+                    for one, some in zip(values[which].ravel(), any_rows.ravel(), strict=True)
+                ],
+                textposition=at,
+                textfont={"color": colours.text, "size": size, "weight": 700 if which else 400},
+                name=f"{place}: {labels[which]}",
+                hoverinfo="skip",
+            )
+        )
+    ticks = {"tickvals": where, "ticktext": names, "showgrid": False}
+    figure.update_layout(
+        xaxis={**ticks, "title_text": "What the model says", "side": "top"},
+        yaxis={**ticks, "title_text": "True class", "autorange": "reversed"},
+        legend={**LEGEND_BELOW, "traceorder": "reversed", "y": -0.04},
+        margin={"t": 76, "b": 60},
+    )
+    square(figure)
+    return figure
+
+
+def _forest(pair: _Pair, dark: bool, key: str) -> go.Figure:
+    """The gap of every group or region, with the later audit's mark above the earlier one's."""
     colours, (_, earlier, _), (_, later, _) = palette(dark), *pair
-    column, title = next(one for one in _GROUP_KINDS if one[0] in later)
+    column = next(one for one in _NAMED_BY if one in later)
+    of_pit = "spread" in later or (key, column) == ("groups", "rule")
+    title = "Mean PIT value minus one half" if of_pit else "Observed minus stated"
     names = list(dict.fromkeys(map(str, (*later[column], *earlier[column]))))[:_MOST_GROUPS]
     figure = new_figure(dark, height=110 + 40 * len(names))
     for (label, table, style), aside in zip(pair, (-_APART, _APART), strict=True):
@@ -249,7 +419,7 @@ def _forest(pair: _Pair, dark: bool) -> go.Figure:
         xaxis_title_text=title,
         yaxis={
             "tickvals": [*range(len(names))],
-            "ticktext": [escape_html(one, limit=24) for one in reversed(names)],
+            "ticktext": [escape_html(one, limit=34) for one in reversed(names)],
             "range": [-0.6, len(names) - 0.4],
             "showgrid": False,
         },

@@ -65,6 +65,7 @@ from kdcal_core.diagnostics.decisions import (
     net_benefit,
     net_benefit_of_all,
     paired_net_benefit,
+    rates_table,
     useful_thresholds,
 )
 from kdcal_core.diagnostics.estimate import (
@@ -434,6 +435,7 @@ __all__ = [
     "quantile_calibration_error",
     "quantile_reliability",
     "question_estimates",
+    "rates_table",
     "ratio_estimate",
     "redraws_by_default",
     "reference_text",

@@ -646,6 +646,42 @@ def decision_table(counts: DecisionCounts) -> pd.DataFrame:
     )
 
 
+def rates_table(counts: DecisionCounts, at: IntArray) -> pd.DataFrame:
+    """Sensitivity, specificity and positive predictive value at some thresholds, for a file.
+
+    Parameters
+    ----------
+    at : (k,) int array
+        Their places among ``counts.thresholds``.
+
+    Returns
+    -------
+    DataFrame
+        A row for each measure and threshold, with the ends of `decision_rates`; NaN where no row
+        enters it.
+
+    Examples
+    --------
+    >>> counts = decision_counts([0.1, 0.4, 0.4, 0.8], [0, 0, 1, 1])
+    >>> rates_table(counts, np.array([counts.at(0.4)]))["share"].round(2).tolist()
+    [1.0, 0.5, 0.67]
+    """
+    found = [(counts.thresholds[one], decision_rates(counts, counts.thresholds[one])) for one in at]
+    return pd.DataFrame(
+        [
+            {
+                "measure": rates[place].label,
+                "threshold": threshold,
+                "share": rates[place].value,
+                "share_low": rates[place].low,
+                "share_high": rates[place].high,
+            }
+            for place in range(3)
+            for threshold, rates in found
+        ]
+    )
+
+
 def _thresholds() -> FloatArray:
     return np.arange(1, STEPS) / STEPS
 

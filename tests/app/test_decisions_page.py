@@ -66,6 +66,16 @@ def test_the_threshold_moves_every_number(review_id: str) -> None:
     assert float(after["Specificity"].rstrip("%")) > float(before["Specificity"].rstrip("%"))
 
 
+def test_the_rates_of_every_threshold_are_a_choice(review_id: str) -> None:
+    at = shown(review_id)
+    before = [str(one) for one in specs(at)]
+    choice = next(one for one in at.get("button_group") if one.key == "decisions_shown")
+    at = healthy(choice.set_value("At every threshold").run())
+    (rates,) = (one for one in map(str, specs(at)) if one not in before)
+    for label in ("Sensitivity", "Specificity", "Positive predictive value"):
+        assert label in rates
+
+
 def test_a_calibrated_version_stands_beside_the_model(review_id: str) -> None:
     at = shown(review_id)
     at.slider[0].set_value(50.0).run()

@@ -147,6 +147,21 @@ def test_charts_of_both_audits_and_the_trend_are_drawn(project: Project) -> None
     assert len(specs(at)) == 4
 
 
+@pytest.mark.parametrize("same", [True, False])
+def test_regions_lie_on_the_same_axes_only_if_they_are_the_same(
+    record: Record, content: AuditContent, same: bool
+) -> None:
+    made = record.create("Regions", ME)
+    table = "rule,rows,gap,gap_low,gap_high\nx <= 1,90,0.1,0.0,0.2\nx > 1,90,0.1,0.0,0.2\n"
+    for rules in (table, table if same else table.replace("x > 1", "x > 2")):
+        kept = replace(content.charts[0], key="regions", title="Regions", table=rules)
+        record.draft(made.id, replace(content, charts=(kept,)), ME)
+    at = healthy(launch(PAGE))
+    assert len(specs(at)) == (2 if same else 3)  # of two audits, one or two, and the trend
+    assert ("The audits found other regions" in words(at)) == (not same)
+    assert "Every estimate of both audits is the same." in words(at)
+
+
 def test_a_kept_chart_of_no_numbers_is_an_error_of_its_audit(
     record: Record, project: Project, content: AuditContent
 ) -> None:

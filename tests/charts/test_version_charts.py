@@ -17,6 +17,8 @@ from kdcal_core.charts import (
     changes_chart,
     ordered_changes,
     overlaid_chart,
+    rates_chart,
+    same_lines,
     trend_chart,
     version_curves_chart,
     version_quantiles_chart,
@@ -28,6 +30,8 @@ from kdcal_core.diagnostics import (
     Estimate,
     changed_estimate,
     confidence_reliability,
+    decision_counts,
+    decision_rates,
     quantile_reliability,
 )
 from kdcal_core.review import Limit
@@ -308,6 +312,81 @@ def test_far_away_only_the_models_are_drawn_and_the_last_bar_has_an_end() -> Non
     _, line, _ = overlaid_chart("pit", ("a", "", pit), ("b", "", pit)).figure.data
     np.testing.assert_allclose(line.x, [0.0, 0.5, 1.0])
     np.testing.assert_allclose(line.y, [1.2, 0.8, 0.8])
+
+
+def test_scores_of_two_audits_are_shares_of_each_ones_rows() -> None:
+    bins = {"bin_low": [0.0, 0.5], "bin_high": [0.5, 1.0]}
+    one, other = (
+        rows(**bins, right=[10, 70], wrong=[5, 15]),
+        rows(**bins, right=[0, 9], wrong=[1, 0]),
+    )
+    figure = overlaid_chart("scores", ("a", "", one), (HOSTILE, "", other)).figure
+    right, now_right, wrong, now_wrong = figure.data
+    np.testing.assert_allclose(right.y, [0.1, 0.7, 0.7])
+    np.testing.assert_allclose(now_right.y, [0.0, 0.9, 0.9])
+    np.testing.assert_allclose(wrong.y, [0.05, 0.15, 0.15])
+    np.testing.assert_allclose(now_wrong.x, [0.0, 0.5, 1.0])
+    assert {one.line.shape for one in figure.data} == {"hv"}
+    assert [one.yaxis for one in figure.data] == ["y", "y", "y2", "y2"]
+    assert right.line.dash != now_right.line.dash
+    assert "<img" not in figure.to_json()
+
+
+def confusion(first: list[int], second: list[int], names: tuple[str, str]) -> pd.DataFrame:
+    table = pd.DataFrame([first, second], columns=list(names))
+    return table.assign(true_class=list(names))
+
+
+@pytest.mark.parametrize("key", ["confusion", "decisions"])
+def test_a_square_has_the_numbers_of_both_audits_in_each_cell(key: str) -> None:
+    later = confusion([50, 4], [6, 40], ("no", HOSTILE))
+    earlier = confusion([44, 2], [0, 54], (HOSTILE, "no"))  # in another order
+    chart = overlaid_chart(key, ("a", "", earlier), ("b", "", later))
+    heat, below, above = chart.figure.data
+    assert list(above.text) == ["50", "4", "6", "40"]
+    assert list(below.text) == ["54", "0", "2", "44"]
+    assert (above.name, below.name) == ("Above: b", "Below: a")
+    assert heat.z[0][0] == pytest.approx(0.04**0.5)  # by how much the share changed
+    assert "<img" not in chart.figure.to_json()
+    fewer = confusion([9, 0], [0, 1], ("no", HOSTILE))
+    _, below, above = overlaid_chart(key, ("a", "", fewer), ("b", "", later)).figure.data
+    assert list(below.text) == ["90.0%", "0.0%", "0.0%", "10.0%"]  # of other numbers of rows
+    assert above.text[1] == "4.0%"
+
+
+def test_empty_cells_of_a_square_stay_empty() -> None:
+    table = confusion([50, 0], [1, 40], ("no", "yes"))
+    _, below, above = overlaid_chart("confusion", ("a", "", table), ("b", "", table)).figure.data
+    assert (below.text[1], above.text[1]) == ("", "")
+
+
+def test_rates_of_two_audits_have_a_panel_each_over_the_same_thresholds() -> None:
+    rng = np.random.default_rng(0)
+    score = rng.uniform(size=400) ** 4
+    counts = decision_counts(score, (rng.random(400) < score).astype(int))
+    chart = rates_chart(counts, 0.2, HOSTILE)
+    assert "<img" not in chart.figure.to_json()
+    table = chart.table()
+    found = next(one for one in decision_rates(counts, 0.2) if one.label == "Specificity")
+    place = (table["measure"] == "Specificity") & np.isclose(table["threshold"], 0.2, atol=0.005)
+    assert table["share_low"][place].iloc[0] == pytest.approx(found.low, abs=0.01)
+    both = overlaid_chart("rates", ("a", "", table), ("b", "", table))
+    assert both.panels is not None
+    assert both.panels.titles == ("Sensitivity", "Specificity", "Positive predictive value")
+    last = table["threshold"].max()
+    assert all(one.layout.xaxis.range == (0.0, last) for one in both.panels.figures)
+    assert all(len(one.data) == 4 for one in both.panels.figures)  # two lines with their bands
+    assert all(one.layout.xaxis.tickvals[-1] <= last for one in both.panels.figures)
+
+
+def test_regions_are_laid_over_one_another_by_their_rules() -> None:
+    gaps = {"gap": [0.1, -0.2], "gap_low": [0.0, -0.3], "gap_high": [0.2, -0.1], "rows": [90, 90]}
+    earlier, later = rows(rule=["x <= 1", "x > 1"], **gaps), rows(rule=["x > 1", "x <= 1"], **gaps)
+    assert same_lines(earlier, later)
+    assert not same_lines(earlier, later[:1])
+    figure = overlaid_chart("regions", ("a", "", earlier), ("b", "", later)).figure
+    assert figure.layout.xaxis.title.text == "Observed minus stated"
+    assert len(figure.data) == 2
 
 
 @pytest.mark.parametrize("paired", [True, False])
