@@ -14,6 +14,7 @@ from app.shared.check_list import MARKS, check_list
 from app.shared.kept_audits import kept_chart
 from app.shared.tables import show_estimates, show_table
 from kdcal_core.audit import (
+    NOT_KEPT,
     Audit,
     AuditContent,
     FilesDeleted,
@@ -124,6 +125,11 @@ def charts(content: AuditContent, *, of: str) -> None:
         key=f"audit_chart_{key}",
         of=of,
         which="again" if key == content.charts[0].key else "",
+    )
+    st.caption(
+        "Kept are the charts with which pages begin, and those that were looked at before the "
+        "audit was recorded. Not kept, because an audit holds no rows: "
+        f"{NOT_KEPT[content.subject.task]}."
     )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -19,6 +20,7 @@ from app.shared.seen_charts import seen
 from app.shared.tables import show_bins
 from kdcal_core.calibration import CALIBRATORS, ConfidenceCurve, EventCurve, methods_by_class
 from kdcal_core.charts import (
+    Chart,
     bandwidth_chart,
     bandwidth_text,
     cited_in,
@@ -52,6 +54,7 @@ from kdcal_core.tasks import (
     predicted_class,
     set_overview,
 )
+from kdcal_core.text import counted as counted_words
 from kdcal_core.text import escape_markdown, in_sentence, range_text
 
 MAX_PANELS = 12
@@ -382,6 +385,9 @@ def bandwidths(view: View, *, fitted: bool) -> None:
             [_of_rule(view, curves, rule)[i] for i in at] for rule in ("mon2", "mon")
         )
         anchors = [counted.anchors[i] for i in at]
+        thin = [[one.thinned() for one in curves] for curves in (recommended, monotone)]
+        titled = "bandwidths", "Two bandwidth rules"
+        _seen(view, *titled, bandwidth_chart, *thin, anchors, view.review.classes)
         show(
             drawn_square(
                 bandwidth_chart, recommended, monotone, anchors, view.review.classes, dark=is_dark()
@@ -479,12 +485,30 @@ def _overlay(view: View, chosen: list[str]) -> None:
 def _losses(review: Review, losses: Losses, chosen: list[str]) -> None:
     refitted, crossed, evaluated = (losses.resubstitution, losses.cross_fitted, losses.evaluation)
     filled, hollow = (crossed, refitted) if evaluated is None else (evaluated, crossed)
-    st.caption(f"Filled marks: {filled.rows}. Hollow marks: {hollow.rows}.")
+    said = f"Filled marks: {filled.rows}. Hollow marks: {hollow.rows}."
+    st.caption(said)
+    titled = "losses", "Mean log loss by class and method", "confidence_by_class"
+    seen(
+        *(review, *titled, losses_chart),
+        *(filled, hollow, chosen, review.classes),
+        settings=counted_words(len(chosen), "method"),
+        finding=said,
+    )
     show(
         drawn_once(losses_chart, filled, hollow, chosen, review.classes, dark=is_dark()),
         key="losses",
         of=review.title,
     )
+
+
+def _seen(
+    view: View, key: str, title: str, make: Callable[..., Chart], *args: Any, **kwargs: Any
+) -> None:
+    """Note a chart of the calibration set for an audit."""
+    drawn = f", seed {kwargs['seed']}" if "seed" in kwargs else ""
+    settings = f"calibration set{drawn}"
+    page = "confidence_by_class"
+    seen(view.review, key, title, page, make, *args, settings=settings, **kwargs)
 
 
 def noise(view: View) -> None:
@@ -504,6 +528,8 @@ def noise(view: View) -> None:
         if found is None:
             return
         _say_which(view)
+        titled = "noise", "Two halves of the rows"
+        _seen(view, *titled, noise_chart, found.halves, view.review.classes, seed=seed)
         show(
             drawn_square(noise_chart, found.halves, view.review.classes, dark=is_dark(), seed=seed),
             key="noise",

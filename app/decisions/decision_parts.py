@@ -15,6 +15,7 @@ from app.shared.emphasis import quiet
 from app.shared.follow import follow
 from app.shared.seen_charts import seen
 from app.shared.version_choice import choose_version
+from kdcal_core.audit import audit_settings
 from kdcal_core.charts import (
     Chart,
     cost_chart,
@@ -224,7 +225,8 @@ def _seen(
     view: Decided, key: str, title: str, make: Callable[..., Chart], *args: Any, **kwargs: Any
 ) -> None:
     """Note a chart for an audit, which itself draws those of the model and the review's event."""
-    if view.repaired is None and view.event == view.review.event:
+    begins = audit_settings(view.review)
+    if view.repaired is None and (view.which, view.event) == (begins.which, begins.event):
         return
     whose = "the model as it is" if view.repaired is None else view.repaired.name
     settings = f"{view.name[:60]} by {whose}, from {view.threshold:.4g}; {view.which} set"

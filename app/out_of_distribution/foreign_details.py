@@ -10,9 +10,10 @@ import streamlit as st
 from app.shared import foreign_results, session
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.foreign_results import Chosen, View
-from app.shared.graph_results import Version
+from app.shared.graph_results import Version, setting_words
 from app.shared.row_tables import most_text
 from app.shared.sections import folded
+from app.shared.seen_charts import seen
 from app.shared.tables import show_table
 from kdcal_core.charts import (
     blend_words,
@@ -91,6 +92,11 @@ def fitted_on(view: View, version: Version) -> None:
         st.subheader("How the exponent was chosen", anchor=False)
         if found is None:  # a job measures it
             return
+        seen(
+            *(view.review, "exponent", "How the exponent was chosen", "out_of_distribution"),
+            *(exponent_chart, found.selection),
+            settings=setting_words(version),
+        )
         show(
             drawn_once(exponent_chart, found.selection, dark=is_dark()),
             key="foreign_selection",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -14,6 +15,7 @@ from app.shared.pit_results import BINS, Judged
 from app.shared.seen_charts import seen
 from app.shared.tables import show_estimates, show_table
 from kdcal_core.charts import (
+    Chart,
     coverage_chart,
     ecdf_chart,
     pit_chart,
@@ -129,11 +131,17 @@ def all_rows(judged: Judged, whole: PitOverview | None) -> None:
         if whole is None:
             return
         with right:
+            _seen(judged, "pit_ecdf", "PIT against uniform", ecdf_chart, whole.ecdf)
             show(
                 drawn_once(ecdf_chart, whole.ecdf, dark=is_dark()),
                 key="pit_ecdf",
                 of=f"{judged.review.title} {judged.which}",
             )
+
+
+def _seen(judged: Judged, key: str, title: str, make: Callable[..., Chart], found: Any) -> None:
+    """Note a chart for an audit, which draws the same of its own set."""
+    seen(judged.review, key, title, "pit", make, found, settings=f"{judged.which} set")
 
 
 def _histogram(judged: Judged, bins: int, whole: PitOverview | None) -> None:
@@ -205,6 +213,8 @@ def quantiles_and_levels(judged: Judged, whole: PitOverview) -> None:
     left, right = st.columns(2)
     with left.container(border=True, height="stretch"):
         st.subheader("Stated quantiles", anchor=False)
+        titled = "quantiles", "Reliability of quantiles"
+        _seen(judged, *titled, quantile_reliability_chart, whole.quantiles)
         show(
             drawn_once(quantile_reliability_chart, whole.quantiles, dark=is_dark()),
             key="pit_quantiles",
@@ -212,6 +222,7 @@ def quantiles_and_levels(judged: Judged, whole: PitOverview) -> None:
         )
     with right.container(border=True, height="stretch"):
         st.subheader("Stated intervals", anchor=False)
+        _seen(judged, "coverage", "Coverage of intervals", coverage_chart, whole.coverage)
         show(drawn_once(coverage_chart, whole.coverage, dark=is_dark()), key="pit_levels", of=title)
         _width_table(whole)
 

@@ -61,7 +61,7 @@ def over_a_column(judged: Judged) -> None:
         st.markdown(escape_markdown(regions_finding(regions), 800))
         _coverage(judged, column, regions)
         _table(judged, regions)
-        _histograms(judged, regions)
+        _histograms(judged, column, regions)
 
 
 def columns_of(judged: Judged) -> list[str]:
@@ -187,7 +187,7 @@ def full_table(regions: Sequence[RegionPit]) -> pd.DataFrame:
     )
 
 
-def _histograms(judged: Judged, regions: Sequence[RegionPit]) -> None:
+def _histograms(judged: Judged, column: str, regions: Sequence[RegionPit]) -> None:
     with st.expander(
         "PIT histogram of each region", key="pit_region_histograms", on_change="rerun"
     ) as shown:
@@ -199,6 +199,14 @@ def _histograms(judged: Judged, regions: Sequence[RegionPit]) -> None:
                 "contains all."
             )
         panels = [PitPanel(one.name, one.pit, one.fault.kind) for one in regions]
+        seen(
+            *(judged.review, "pit_by_column", "PIT along a column", "pit"),
+            *(pit_panels_chart, panels),
+            name="PIT by region",
+            columns=4,
+            most=MAX_PANELS,
+            settings=f"regions of {column_title(judged, column)[:60]}; {judged.which} set",
+        )
         show(
             drawn_once(
                 pit_panels_chart,

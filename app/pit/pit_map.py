@@ -17,10 +17,12 @@ from app.shared.charts import dragged, drawn_once, is_dark, show
 from app.shared.emphasis import quiet
 from app.shared.one_of import one_of
 from app.shared.pit_results import Judged
+from app.shared.seen_charts import seen
 from kdcal_core.charts import (
     FAULT_TITLES,
     PickedNeighbourhood,
     PitPanel,
+    local_grid_chart,
     local_map_chart,
     pit_panels_chart,
 )
@@ -41,7 +43,7 @@ from kdcal_core.tasks import (
     space_names,
     space_title,
 )
-from kdcal_core.text import escape_markdown
+from kdcal_core.text import counted, escape_markdown, in_sentence
 
 LEAST_ROWS = 10
 SIZES = (20, 50, 100, 200, 500, 1000, 2000)
@@ -317,6 +319,14 @@ def _draw(judged: Judged, axes: Axes, places: PitPlaces, local: LocalPit, tool: 
     picks = _picks_key(judged, axes)
     chosen: tuple[Pick, ...] = st.session_state.get(picks, ())
     groups = _groups(places, local, chosen or pit_picks.suggested(local))
+    seen(
+        *(judged.review, "pit_map", "Where distributions are wrong", "pit"),
+        *(local_grid_chart, replace(local, near=np.empty((0, 0), np.int64))),
+        x_title=axes.x_title,
+        y_title=axes.y_title,
+        settings=f"neighbourhoods of {local.k:,} rows, on a grid in place of the map of single "
+        f"rows; {judged.which} set",
+    )
     show(
         drawn_once(
             dragged,
@@ -383,6 +393,15 @@ def _panels(judged: Judged, whole: PitOverview, groups: Sequence[Shown]) -> None
         PitPanel("All rows", whole.histogram, whole.fault.kind),
         *(PitPanel(one.name, one.group.histogram, one.group.fault.kind) for one in groups),
     ]
+    faults = [f"place {one.name}: {in_sentence(one.group.fault.words)}" for one in groups]
+    seen(
+        *(judged.review, "pit_places", "PIT of the places looked at", "pit"),
+        *(pit_panels_chart, panels),
+        name="PIT of neighbourhoods",
+        columns=3,
+        settings=f"{counted(len(groups), 'place')} of the map; {judged.which} set",
+        finding=" ".join(one[0].upper() + one[1:] for one in faults),
+    )
     show(
         drawn_once(
             pit_panels_chart,

@@ -18,6 +18,7 @@ from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.graph_results import Version
 from app.shared.row_tables import beside, most_text
 from app.shared.sections import sections
+from app.shared.seen_charts import seen
 from app.shared.tables import show_table
 from app.shared.tiles import estimate_row
 from kdcal_core.charts import box_finding, box_reliability_chart, mix_words
@@ -133,6 +134,11 @@ def _reliability(review: Review, model: BoxJudged, version: BoxJudged | None) ->
         assert version.reliability is not None  # as of the model
         other = version.reliability.curves[0]
         said.append(f"**Kernel density version.** {_finding(version)}")
+    seen(
+        *(review, "map_box", "Reliability in a box of the posterior map", "posterior_map"),
+        *(box_reliability_chart, curve, other),
+        settings="the rows in the box that was drawn last",
+    )
     with picture:
         show(
             drawn_once(box_reliability_chart, curve, other, dark=is_dark()),

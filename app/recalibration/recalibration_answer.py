@@ -16,11 +16,13 @@ from app.shared.box_selection import Box
 from app.shared.charts import dragged, drawn_once, is_dark, show
 from app.shared.emphasis import quiet
 from app.shared.one_of import one_of
+from app.shared.seen_charts import seen
 from kdcal_core.charts import (
     PAPERS,
     better_model_words,
     coverage_by_chart,
     misses_chart,
+    misses_grid_chart,
     recalibration_advice,
     recalibration_finding,
     recalibrator_title,
@@ -194,6 +196,14 @@ def _maps(view: View) -> Places | None:
         rows=rows,
         narrow=in_browser.is_narrow(),
     )
+    seen(
+        *(view.review, "missed", "Missed outcomes, before and after", "recalibration"),
+        *(misses_grid_chart, xy, panels),
+        x_title=titles[0],
+        y_title=titles[1],
+        level=level,
+        settings=f"{view.method.title}; on a grid in place of the map of single rows",
+    )
     show(chart, key=MAP, of=view.review.title, finding=False, on_box=lambda: None)
     st.markdown(escape_markdown(chart.finding, 1000))
     st.caption("Drag a box on a map to see the intervals of the rows in it below.")
@@ -268,17 +278,17 @@ def over_a_column(view: View) -> None:
         bins = found.coverage_over(view, column, level)
         if bins is None:
             return
+        shown: dict[str, Any] = {
+            "column": title_of(view, column),
+            "after": bins.after,
+            "after_name": view.method.title,
+            "after_by": view.chosen,
+        }
+        titled = "recalibration_column", "Coverage along a column, recalibrated", "recalibration"
+        drawn = bins.names, bins.before
+        seen(view.review, *titled, coverage_by_chart, *drawn, settings=view.method.title, **shown)
         show(
-            drawn_once(
-                coverage_by_chart,
-                bins.names,
-                bins.before,
-                column=title_of(view, column),
-                dark=is_dark(),
-                after=bins.after,
-                after_name=view.method.title,
-                after_by=view.chosen,
-            ),
+            drawn_once(coverage_by_chart, *drawn, dark=is_dark(), **shown),
             key="recalibration_coverage",
             of=view.review.title,
         )

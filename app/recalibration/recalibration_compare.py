@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -15,6 +16,7 @@ from app.recalibration.recalibration_text import TILES
 from app.shared import in_browser
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.sections import sections
+from app.shared.seen_charts import seen
 from app.shared.tables import show_table
 from kdcal_core.charts import (
     PAPERS,
@@ -49,6 +51,7 @@ def pit_and_quantiles(view: View) -> None:
             PitPanel("Model", before.histogram, view.model.fault.kind),
             PitPanel(view.method.title, after.histogram, view.method.fault.kind, view.chosen),
         ]
+        _seen(view, "recalibration_pit", "PIT values, recalibrated", pit_before_after_chart, panels)
         show(
             drawn_once(pit_before_after_chart, panels, dark=is_dark()),
             key="recalibration_pit",
@@ -56,18 +59,26 @@ def pit_and_quantiles(view: View) -> None:
         )
     with right.container(border=True, height="stretch"):
         st.subheader("Stated quantiles", anchor=False)
+        shown: dict[str, Any] = {
+            "after": after.quantiles,
+            "after_name": view.method.title,
+            "after_by": view.chosen,
+        }
+        titled = "recalibration_quantiles", "Stated quantiles, recalibrated"
+        _seen(view, *titled, quantile_reliability_chart, before.quantiles, **shown)
         show(
-            drawn_once(
-                quantile_reliability_chart,
-                before.quantiles,
-                dark=is_dark(),
-                after=after.quantiles,
-                after_name=view.method.title,
-                after_by=view.chosen,
-            ),
+            drawn_once(quantile_reliability_chart, before.quantiles, dark=is_dark(), **shown),
             key="recalibration_quantiles",
             of=view.review.title,
         )
+
+
+def _seen(
+    view: View, key: str, title: str, make: Callable[..., Chart], *args: Any, **kwargs: Any
+) -> None:
+    """Note a chart for an audit, which draws no recalibrated distributions."""
+    settings = view.method.title
+    seen(view.review, key, title, "recalibration", make, *args, settings=settings, **kwargs)
 
 
 def every_method(view: View) -> None:
@@ -155,6 +166,8 @@ def choice(view: View) -> None:
     titles = {name: space_title(name) for name in selection.spaces}
     with st.container(border=True):
         st.subheader("How the neighbours were chosen", anchor=False)
+        titled = "recalibration_choice", "How the neighbours were chosen"
+        _seen(view, *titled, neighbour_selection_chart, selection, titles)
         show(
             drawn_once(neighbour_selection_chart, selection, titles, dark=is_dark()),
             key="recalibration_choice",

@@ -14,6 +14,7 @@ from app.shared import in_browser, sign_in
 from app.shared.box_selection import dragged_box
 from app.shared.charts import drawn_once, file_stem, is_dark, show
 from app.shared.row_tables import column_format
+from app.shared.seen_charts import seen
 from app.shared.tables import show_table
 from kdcal_core.charts import (
     DensityPanel,
@@ -105,12 +106,20 @@ def _near(view: View, n: int) -> int:
 
 
 def _neighbourhoods(view: View, rows: list[int], closely: Sequence[RowClosely]) -> None:
-    panels = []
-    for row, one in zip(rows, closely, strict=True):
-        (before, after), (fault, left) = one.around, one.faults
-        name = f"Row {row + 1:,}"
-        panels.append(PitPanel(f"{name}, model", before, fault.kind))
-        panels.append(PitPanel(f"{name}, recalibrated", after, left.kind, view.chosen))
+    def named(names: Sequence[str]) -> list[PitPanel]:
+        found = []
+        for name, one in zip(names, closely, strict=True):
+            (before, after), (fault, left) = one.around, one.faults
+            found.append(PitPanel(f"{name}, model", before, fault.kind))
+            found.append(PitPanel(f"{name}, recalibrated", after, left.kind, view.chosen))
+        return found
+
+    panels = named([f"Row {row + 1:,}" for row in rows])
+    seen(
+        *(view.review, "recalibration_places", "PIT around two rows", "recalibration"),
+        *(pit_around_rows_chart, named([f"Place {at + 1}" for at in range(len(rows))])),
+        settings=f"{view.method.title}; without saying around which rows",
+    )
     show(
         drawn_once(pit_around_rows_chart, panels, dark=is_dark(), narrow=in_browser.is_narrow()),
         key="recalibration_near_pit",

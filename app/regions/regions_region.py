@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -10,12 +11,15 @@ import streamlit as st
 from app.regions import regions_text as text
 from app.regions.regions_found import View, select_key
 from app.regions.regions_search import LEVEL, every_row_of, panels_of, rows_of
+from app.regions.regions_settings import words
 from app.shared import in_browser
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.row_tables import beside, most_text, pit_answers
+from app.shared.seen_charts import seen
 from app.shared.tables import show_table
 from kdcal_core.calibration.regions import RegionFit, RegionMap
 from kdcal_core.charts import (
+    Chart,
     PitPanel,
     pit_panels_chart,
     region_map_words,
@@ -58,6 +62,16 @@ def closely(view: View) -> RegionPanels | None:
     return panels
 
 
+def _seen(
+    view: View, key: str, title: str, make: Callable[..., Chart], *args: Any, **kwargs: Any
+) -> None:
+    """Note a chart of the picked region for an audit."""
+    looked = view.looked
+    rule = text.rule_words(view.search, view.region)[:120]
+    settings = f"region {view.picked + 1}, {rule}; {words(looked, view.asked)}; {looked.which} set"
+    seen(looked.review, key, title, "regions", make, *args, settings=settings, **kwargs)
+
+
 def _choose(view: View) -> None:
     regions = view.search.regions
     key = select_key(view.found)
@@ -75,15 +89,18 @@ def _reliability(view: View, panels: RegionPanels) -> None:
     region, everything = panels.of(view.picked).reliability, panels.everything.reliability
     assert region is not None  # of every classification
     assert everything is not None
+    drawn = region if len(view.search.regions) > 1 else None, everything, view.picked + 1
+    of_class = view.asked.label is not None
+    _seen(
+        view,
+        "region",
+        "Reliability of a region",
+        region_reliability_chart,
+        *drawn,
+        of_class=of_class,
+    )
     show(
-        drawn_once(
-            region_reliability_chart,
-            region if len(view.search.regions) > 1 else None,
-            everything,
-            view.picked + 1,
-            of_class=view.asked.label is not None,
-            dark=is_dark(),
-        ),
+        drawn_once(region_reliability_chart, *drawn, of_class=of_class, dark=is_dark()),
         key="regions_reliability",
         of=view.looked.review.title,
     )
@@ -91,6 +108,8 @@ def _reliability(view: View, panels: RegionPanels) -> None:
 
 def _map(view: View, lines: Sequence[RegionMap], words: str) -> None:
     """The effect of a Platt map of the region."""
+    titled = "region_maps", "The map of a region"
+    _seen(view, *titled, region_maps_chart, lines, view.picked, words)
     show(
         drawn_once(region_maps_chart, lines, view.picked, words, dark=is_dark()),
         key="regions_maps",
@@ -146,11 +165,14 @@ def _pit(view: View, found: RegionPanels) -> None:
         panels.append(PitPanel(name, one.pit, one.fault.kind))
     assert region.fault is not None
     st.markdown(escape_markdown(region.fault.words, 400))
+    name = f"PIT of region {view.picked + 1}"
+    titled = "region_pit", "PIT of a region"
+    _seen(view, *titled, pit_panels_chart, panels, name=name, columns=2)
     show(
         drawn_once(
             pit_panels_chart,
             panels,
-            name=f"PIT of region {view.picked + 1}",
+            name=name,
             columns=2,
             dark=is_dark(),
             narrow=in_browser.is_narrow(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +12,16 @@ import streamlit as st
 from app.regions import regions_search as runs
 from app.regions import regions_text as text
 from app.regions.regions_found import View
+from app.regions.regions_settings import words
 from app.shared import job_results, navigation, session, waiting
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.emphasis import emphasis, quiet
 from app.shared.equal_notes import copies, show_note
+from app.shared.seen_charts import seen
 from app.shared.tables import show_table
 from kdcal_core.calibration.regions import RegionFit
 from kdcal_core.charts import (
+    Chart,
     ScorePanel,
     auc_lift_chart,
     change_words,
@@ -207,16 +210,19 @@ def before_and_after(view: View, repair: Repair) -> None:
             st.caption(escape_markdown(note, LONGEST_NOTE))
 
 
+def _seen(view: View, key: str, title: str, make: Callable[..., Chart], *args: Any) -> None:
+    """Note a chart for an audit, which fits no calibrator by regions."""
+    looked = view.looked
+    settings = f"{words(looked, view.asked)}; {looked.which} set"
+    seen(looked.review, key, title, "regions", make, *args, settings=settings)
+
+
 def _reliability(view: View, repair: Repair, model: RepairScores, repaired: RepairScores) -> None:
+    drawn = model.reliability, repaired.reliability, f"heterogeneous_{repair.chosen}", view.event
+    titled = "regions_before_after", "Calibration by regions, before and after"
+    _seen(view, *titled, repair_reliability_chart, *drawn)
     show(
-        drawn_once(
-            repair_reliability_chart,
-            model.reliability,
-            repaired.reliability,
-            f"heterogeneous_{repair.chosen}",
-            view.event,
-            dark=is_dark(),
-        ),
+        drawn_once(repair_reliability_chart, *drawn, dark=is_dark()),
         key="regions_before_after",
         of=view.looked.review.title,
     )
@@ -226,6 +232,8 @@ def _lift(view: View, repair: Repair) -> None:
     methods = repair.run.record.methods
     lines = [(one.title, one.auc) for one in methods if one.auc is not None]
     partitions = [one.title for one in methods if one.key not in (MODEL, ONE_MAP, SECOND_MODEL)]
+    titled = "regions_lift", "AUROC by way to calibrate by regions"
+    _seen(view, *titled, auc_lift_chart, lines, partitions)
     show(
         drawn_once(auc_lift_chart, lines, partitions, dark=is_dark()),
         key="regions_lift",
@@ -236,6 +244,8 @@ def _lift(view: View, repair: Repair) -> None:
 def _loss(view: View, repair: Repair) -> None:
     methods = repair.run.record.methods
     lines = [(one.title, one.difference) for one in methods if one.difference is not None]
+    titled = "regions_losses", "Log loss by way to calibrate by regions"
+    _seen(view, *titled, loss_change_chart, lines)
     show(
         drawn_once(loss_change_chart, lines, dark=is_dark()),
         key="regions_losses",
@@ -300,6 +310,7 @@ def _scores(view: View, event: str, model: RepairScores, repaired: RepairScores)
         ScorePanel("Held-out rows, calibrated", repaired.spread),
     ]
     st.markdown(f"**Scores by label** (stated probability of {escape_markdown(event)})")
+    _seen(view, "regions_scores", "Scores by label", score_panels_chart, panels)
     show(
         drawn_once(score_panels_chart, panels, dark=is_dark()),
         key="regions_scores",

@@ -21,6 +21,7 @@ from app.shared.question_choice import (
 )
 from app.shared.seen_charts import seen
 from app.shared.tables import show_bins, show_estimates
+from kdcal_core.audit import audit_settings
 from kdcal_core.charts import (
     confusion_chart,
     cumulative_chart,
@@ -203,6 +204,12 @@ def multiples(review: Review, which: Which, drawn: Drawn) -> None:
         most, some = len(largest_curves(found)), sum(curve.n > 0 for curve in found.curves)
         if most < len(found.curves):
             st.caption(_panels(most, some, len(found.curves)))
+        bins = f"{min(drawn.n_bins, 15)} bins of {STRATEGIES[drawn.strategy].lower()}"
+        seen(
+            *(review, "reliability_by_class", "Reliability class by class", "reliability"),
+            *(reliability_by_class_chart, found, review.classes),
+            settings=f"{MULTIPLES[kind]}; {bins}; {which} set",
+        )
         show(
             drawn_square(reliability_by_class_chart, found, review.classes, dark=is_dark()),
             key="reliability_multiples",
@@ -237,6 +244,8 @@ def scores_and_confusion(review: Review, which: Which, found: SetOverview) -> No
     left, right = st.columns(2)
     with left.container(border=True, height="stretch"):
         st.subheader("Confidence of right and wrong predictions", anchor=False)
+        titled = "scores", "Confidence of right and wrong predictions", "reliability"
+        seen(review, *titled, scores_chart, found.scores, settings=f"{which} set")
         show(
             drawn_once(scores_chart, found.scores, dark=is_dark()),
             key="score_histogram",
@@ -250,6 +259,12 @@ def scores_and_confusion(review: Review, which: Which, found: SetOverview) -> No
         if table == "joint" and review.roles is not None and review.roles.weight is not None:
             whole, rows = found.confusion.joint.sum(), review.tables[which].n_rows
             st.caption(f"Cells add up the rows' weights: {whole:,.0f} over {rows:,} rows.")
+        if (which, table) != (audit_settings(review).which, "reverse"):  # the audit has its counts
+            seen(
+                *(review, "confusion", "Predicted and true classes", "reliability"),
+                *(confusion_chart, found.confusion, table, review.classes),
+                settings=f"{TABLES[table].lower()}; {which} set",
+            )
         show(
             drawn_once(confusion_chart, found.confusion, table, review.classes, dark=is_dark()),
             key="confusion",

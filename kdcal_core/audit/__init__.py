@@ -200,6 +200,7 @@ from kdcal_core.audit.watch_words import (
 )
 from kdcal_core.audit.words import (
     FINDING_WORDS,
+    NOT_KEPT,
     audit_choices,
     audit_labels,
     audit_title,
@@ -220,6 +221,7 @@ __all__ = [
     "FINDING_WORDS",
     "KEY",
     "KEY_FILE",
+    "NOT_KEPT",
     "ROLES",
     "SEVERITIES",
     "STATES",

@@ -21,8 +21,16 @@ from kdcal_core.audit.events import (
     Person,
 )
 from kdcal_core.audit.project import Audit, Project
+from kdcal_core.data import Task
 from kdcal_core.text import counted, listed, printable
 
+NOT_KEPT: dict[Task, str] = {
+    "classification": "the rows on the posterior map, two rows beside each other, foreign rows and "
+    "their pictures, methods with a point for each row, and sums that go on row by row",
+    "regression": "the rows on maps (which are kept as means on a grid), intervals and densities "
+    "of single rows, and true means beside estimated ones",
+}
+"""Pictures that pages show and audits never keep, because they hold single rows."""
 FINDING_WORDS: dict[FindingState, str] = {
     "open": "Open",
     "accepted": "Risk accepted",

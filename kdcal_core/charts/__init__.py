@@ -73,6 +73,7 @@ from kdcal_core.charts.foreign import (
     ties_words,
     version_words,
 )
+from kdcal_core.charts.grid_maps import local_grid_chart, misses_grid_chart
 from kdcal_core.charts.groups import RepairedBy, groups_chart, groups_table
 from kdcal_core.charts.lab import (
     Compared,
@@ -284,6 +285,7 @@ __all__ = [
     "lab_measures_chart",
     "largest_curves",
     "lift_words",
+    "local_grid_chart",
     "local_map_chart",
     "loss_change_chart",
     "losses_chart",
@@ -295,6 +297,7 @@ __all__ = [
     "method_reliability_chart",
     "methods_chart",
     "misses_chart",
+    "misses_grid_chart",
     "mix_words",
     "moved_beyond_chance",
     "neighbour_selection_chart",

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import sqlalchemy as sql
 from app_pages import healthy, launch, plain, settle, started, visit, words
@@ -494,6 +495,49 @@ def test_what_pages_begin_with_is_kept_once(
     assert [key for key in found if key.endswith("_seen")] == []
     assert "groups" in found
     assert len(found) == len(set(found))
+
+
+def test_pictures_of_rows_are_kept_as_means_on_a_grid(workspace: Workspace, record: Record) -> None:
+    review_id = review_of(workspace, calibration=line(700, 31), evaluation=line(600, 32))
+    at = healthy(settle(launch("pit", review_id)))
+    healthy(settle(visit(at, PAGE)))
+    _fill(at)
+    press(at, "audit_begin")
+    healthy(settle(at))
+    project, audit = _recorded(record)
+    charts = {one.key: one for one in record.content(audit).charts}
+    field = charts["pit_map"]
+    assert "on a grid in place of the map of single rows; evaluation set" in field.finding
+    assert {one["type"] for one in field.figure(dark=False)["data"]} == {"heatmap"}
+    table = pd.read_csv(io.StringIO(field.table))
+    assert "row" not in " ".join(table.columns)
+    assert 5 < len(table) < 145
+    assert table["neighbourhoods"].sum() > len(table)
+    places = charts["pit_places"]
+    assert "Place A: " in places.finding
+    assert "row " not in places.finding + places.table
+    assert "Not kept, because an audit holds no rows: the rows on maps" in words(at)
+    assert len(report_text(record, project, audit).encode()) < 6_000_000
+
+
+def test_what_was_seen_of_another_set_is_kept_beside_the_audit_s(
+    workspace: Workspace, record: Record
+) -> None:
+    review_id = review_of(workspace, calibration=too_sure(260, 33), evaluation=too_sure(250, 34))
+    at = healthy(settle(launch("decisions", review_id)))
+    at.segmented_control[0].set_value("calibration").run()
+    healthy(settle(at))
+    healthy(settle(visit(at, "regions")))
+    healthy(settle(visit(at, PAGE)))
+    _fill(at)
+    press(at, "audit_begin")
+    healthy(settle(at))
+    _, audit = _recorded(record)
+    charts = {one.key: one for one in record.content(audit).charts}
+    for key in ("net_benefit", "decisions", "rates"):
+        assert "calibration set" in charts[f"{key}_seen"].finding
+        assert charts[f"{key}_seen"].table != charts[key].table
+    assert "As the page Regions showed it: region 1, " in charts["region"].finding
 
 
 def test_what_was_seen_of_other_rows_is_not_kept(workspace: Workspace, record: Record) -> None:
