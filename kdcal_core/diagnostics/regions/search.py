@@ -44,6 +44,7 @@ from kdcal_core.statistics import Dependence, dependence_of, design_effect
 
 Grow = Callable[[Criterion], "_Tree"]
 
+_LEAST = 2.0**-50  # of a p value, because a level of 1 has no interval
 _AT_ONCE = ", for all regions that could be found at once"
 
 
@@ -121,7 +122,7 @@ def judged_by_redraws(
         p_of_steps = reached(np.column_stack([steps - own, steps]), largest)
         beyond = max(float(steps[p_of_steps >= 1.0 - level].max(initial=0.0)), 0.0)
         # its own test multiplies by its design effect, which this evidence holds already
-        alone = float(2.0 * ndtr(-((beyond / effect) ** 0.5)))
+        alone = max(float(2.0 * ndtr(-((beyond / effect) ** 0.5))), _LEAST)
         judge = by_stated(goal, 1.0 - alone)
         region = judge(place, rows, float(goal.weight[rows].sum()) / total, alone)
         here = float(found[place.leaf])

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
+from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics.regions import describe_regions, find_regions, search_finding
 from kdcal_core.diagnostics.regions.judging import Place
 from kdcal_core.diagnostics.regions.search import judged_by_redraws, reached
@@ -168,3 +169,14 @@ def test_two_ranks_do_not_raise_more_false_alarms():
     ]
     assert np.mean(np.array(p) < 0.05) < 0.05 + 3 * (0.05 * 0.95 / 4000) ** 0.5
     assert np.mean(np.array(p) < 0.2) < 0.2 + 3 * (0.2 * 0.8 / 4000) ** 0.5
+
+
+def test_a_model_that_is_very_sure_is_searched() -> None:
+    """A few of its errors are such strong evidence that their p value rounds to 0."""
+    rng, n = np.random.default_rng(0), 400
+    odds = rng.normal(size=n) * 8.0
+    p = 1.0 / (1.0 + np.exp(-2.0 * odds))
+    y = (rng.random(n) < 1.0 / (1.0 + np.exp(-odds))).astype(np.int64)
+    rows = ScoredSet(np.column_stack([1.0 - p, p]), y, ("no", "yes"), "", "set")
+    found = find_regions(rows, pd.DataFrame({"odds": odds, "other": rng.normal(size=n)}), max_depth=2, redraws=40)
+    assert all(one.gap.low <= one.gap.value <= one.gap.high for one in found.regions)
