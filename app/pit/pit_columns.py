@@ -59,6 +59,9 @@ def over_a_column(judged: Judged) -> None:
         if regions is None:
             return
         st.markdown(escape_markdown(regions_finding(regions), 800))
+        drawn, n = sum(one.n for one in regions), judged.review.sets[judged.which].n_rows
+        if drawn < n:
+            st.caption(f"{drawn:,} rows, drawn from {n:,}")
         _coverage(judged, column, regions)
         _table(judged, regions)
         _histograms(judged, column, regions)

@@ -37,7 +37,7 @@ def estimates(view: View, measured: ModelEstimates | None, repair: Repair | None
     search = view.search
     one, two, *rest = st.columns(4, gap="small")
     with one.container(border=True, height="stretch"):
-        _count(search)
+        _count(search, view.looked.n_rows)
     with two.container(border=True, height="stretch"):
         _share(search)
     for column, (estimate, note) in zip(rest, _estimates(view, measured, repair), strict=False):
@@ -45,7 +45,7 @@ def estimates(view: View, measured: ModelEstimates | None, repair: Repair | None
             estimate_tile(estimate, note)
 
 
-def _count(search: RegionSearch) -> None:
+def _count(search: RegionSearch, n_rows: int) -> None:
     least = min(one.adjusted_p for one in search.regions if one.n > 0)
     st.metric(
         "Regions beyond chance",
@@ -56,7 +56,8 @@ def _count(search: RegionSearch) -> None:
         help="Regions whose stated and observed rates differ by more than chance explains. The p "
         f"values are {text.corrected(search)}.",
     )
-    st.caption(f"judged on {search.n_judge:,} rows")
+    some = f" of {n_rows:,}" if search.n_judge < n_rows else ""
+    st.caption(f"judged on {search.n_judge:,}{some} rows")
 
 
 def _share(search: RegionSearch) -> None:

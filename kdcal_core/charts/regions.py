@@ -64,20 +64,20 @@ _LINES = r"""
 numbers. The vertical tick is the model's mean stated probability, the mark the observed rate with
 its interval. **Red**: over-confident, the event is rarer than stated. **Blue**: under-confident,
 the event is more frequent. A hollow mark differs from the tick by no more than chance explains. All
-rows are used to judge, because no outcome was used to define the regions; p values are corrected
-for the number of regions (Holm).
+rows (500,000 drawn ones if there are a million or more) judge, because no outcome was used to
+define the regions; p values are corrected for the number of regions (Holm).
 """
 _LINES_OF_PIT = r"""
 **How to read the chart.** There is one line for each value of the column, or for each range of its
 numbers, with the mean PIT value and its interval. At one half, the tick, predictions are neither
 too high nor too low. The colours show the fault, from the location and the spread of the PIT values
-(Torres et al., section 2); a hollow mark differs by no more than chance explains. All rows are used
-to judge, because no outcome was used to define the regions; p values are corrected for the number
-of regions (Holm).
+(Torres et al., section 2); a hollow mark differs by no more than chance explains. All rows
+(500,000 drawn ones if there are a million or more) judge, because no outcome was used to define the
+regions; p values are corrected for the number of regions (Holm).
 """
 _HALVES = r"""
 **Corrected for the search.** A long enough search always finds some region that looks wrong. One
-half of the rows (500,000 drawn ones if there are a million or more) therefore finds the regions,
+half of the rows (of 500,000 drawn ones if there are a million or more) therefore finds the regions,
 and the others, whose outcomes were not used, judge them; p values are corrected for the number of
 regions (Holm). If the model is right everywhere, at most 5% of searches colour any
 region. The **minimum detectable gap** of a region would be found in four of five searches of this
@@ -105,9 +105,9 @@ meets, to one region. Larger marks have more rows. The colours show the fault of
 distributions there, from the location and the spread of the PIT values (Torres et al., section 2).
 A hollow region differs by no more than chance explains.
 
-One half of the rows (500,000 drawn ones if there are a million or more) finds the regions, and the
-others judge them; p values are corrected for the number of regions (Holm). If the model is right
-everywhere, at most 5% of searches colour any region (our addition).
+One half of the rows (of 500,000 drawn ones if there are a million or more) finds the regions, and
+the others judge them; p values are corrected for the number of regions (Holm). If the model is
+right everywhere, at most 5% of searches colour any region (our addition).
 """
 BESIDE = r"""
 On the left are the rows of the picked region, on the right all judged rows, on one scale. At points

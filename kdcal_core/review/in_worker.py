@@ -411,7 +411,8 @@ def _score(
     path.mkdir(mode=0o700)
     units = dependence_arrays(dependence)
     write_arrays(path, {"proba": proba, "y": y, "weight": weight, **units})
-    write_summary(path, proba, y, names, independent=weight is None and dependence is None)
+    alone = weight is None and dependence is None
+    write_summary(path, proba, y, names, table.frame, independent=alone)
     seal_folder(path)
     odd = odd_answers(proba, y, names)
     return SetInfo(

@@ -259,7 +259,7 @@ def score_regression(
     units = dependence_arrays(dependence)
     write_arrays(path, {"y": y, "weight": weight, "true_mean": true_mean, **units})
     alone = weight is None and dependence is None
-    write_regression_summary(path, distribution, y, true_mean, independent=alone)
+    write_regression_summary(path, distribution, y, true_mean, table.frame, independent=alone)
     seal_folder(path)
     return SetInfo(
         digest=regression_digest(y, weight, true_mean, distribution, dependence),

@@ -187,11 +187,12 @@ def table_path(folder: Path, table: TableInfo) -> Path:
 
 
 def scored_arrays(
-    folder: Path, classes: tuple[str, ...], digest: str, name: str, column: str = ""
+    folder: Path, classes: tuple[str, ...], digest: str | None, name: str, column: str = ""
 ) -> ScoredSet:
     """The scored set in ``folder``, its arrays memory-mapped and read-only.
 
-    ``column`` names the column of clusters or times. Untrusted text.
+    ``column`` names the column of clusters or times. Untrusted text. Drawn rows have no ``digest``;
+    their seals are checked alone.
 
     Raises
     ------
@@ -212,7 +213,7 @@ def scored_arrays(
             raise ValueError("weights of another shape")
         found = scored_digest(proba, y, weight, dependence, classes)
         _check_content(folder, sealed, digest, found)
-    return ScoredSet(proba, y, classes, digest, name, weight, dependence)
+    return ScoredSet(proba, y, classes, digest or "", name, weight, dependence)
 
 
 def scored_digest(
@@ -247,10 +248,12 @@ def _dependence(folder: Path, n_rows: int, column: str) -> Dependence | None:
     return None
 
 
-def regression_arrays(folder: Path, digest: str, name: str, column: str = "") -> RegressionSet:
+def regression_arrays(
+    folder: Path, digest: str | None, name: str, column: str = ""
+) -> RegressionSet:
     """The regression set in ``folder``, its arrays memory-mapped and read-only.
 
-    ``column`` names the column of clusters or times. Untrusted text.
+    ``digest`` and ``column`` are as in `scored_arrays`.
 
     Raises
     ------
@@ -272,7 +275,7 @@ def regression_arrays(folder: Path, digest: str, name: str, column: str = "") ->
         dependence = _dependence(folder, len(y), column)
         found = regression_digest(y, weight, true_mean, distribution, dependence)
         _check_content(folder, sealed, digest, found)
-    return RegressionSet(distribution, y, digest, name, weight, true_mean, dependence)
+    return RegressionSet(distribution, y, digest or "", name, weight, true_mean, dependence)
 
 
 def regression_digest(
@@ -307,12 +310,12 @@ def gone(name: str) -> InputError:
     )
 
 
-def _check_content(folder: Path, sealed: bool, digest: str, found: str) -> None:
+def _check_content(folder: Path, sealed: bool, digest: str | None, found: str) -> None:
     """Refuse files that do not belong to this set, sealed or not; seal those of earlier versions.
 
     Seals alone would accept another set's files that were copied here with their seals.
     """
-    if found != digest:
+    if found != digest if digest is not None else not sealed:
         raise changed(folder)
     if not sealed:
         with suppress(OSError):  # the home may be read-only

@@ -18,6 +18,8 @@ from kdcal_core.store.disk import write_json
 from kdcal_core.store.folder import NpyFolder
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from kdcal_core.diagnostics.summaries import ClassSummary, RegressionSummary
     from kdcal_core.distributions import PredictiveDistribution
 
@@ -36,14 +38,22 @@ def prepared_for(*tables: TableInfo) -> str:
 
 
 def write_summary(
-    folder: Path, proba: FloatArray, y: IntArray, classes: tuple[str, ...], *, independent: bool
+    folder: Path,
+    proba: FloatArray,
+    y: IntArray,
+    classes: tuple[str, ...],
+    frame: pd.DataFrame,
+    *,
+    independent: bool,
 ) -> None:
-    """Keep the summary of a set in its folder, if it has many rows.
+    """Keep the summary of a set in its folder, and rows drawn from it, if it has many rows.
 
     Parameters
     ----------
     folder : Path
         Of the set; not sealed yet.
+    frame : DataFrame
+        The columns of its rows.
     independent : bool
         Whether the rows count alike and do not depend on one another: summaries know neither
         weights nor clusters.
@@ -52,6 +62,9 @@ def write_summary(
         return
     from kdcal_core.diagnostics.summaries import summarise  # loads statistics
     from kdcal_core.diagnostics.summaries.class_summary import MOST_CLASSES
+    from kdcal_core.review.drawn_rows import write_drawn_scores
+
+    write_drawn_scores(folder, frame, proba, y)
 
     if len(classes) <= MOST_CLASSES:
         place = folder / _FOLDER
@@ -66,6 +79,7 @@ def write_regression_summary(
     distribution: PredictiveDistribution,
     y: FloatArray,
     true_mean: FloatArray | None,
+    frame: pd.DataFrame,
     *,
     independent: bool,
 ) -> None:
@@ -73,7 +87,9 @@ def write_regression_summary(
     if not independent or len(y) < MANY:
         return
     from kdcal_core.diagnostics.summaries import summarise_regression
+    from kdcal_core.review.drawn_rows import write_drawn_forecasts
 
+    write_drawn_forecasts(folder, frame, distribution, y, true_mean)
     made: RegressionSummary | None = None
     for first in range(0, len(y), _BLOCK):
         rows = slice(first, first + _BLOCK)

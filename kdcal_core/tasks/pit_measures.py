@@ -73,7 +73,7 @@ from kdcal_core.tasks.decorators import (
     the_set,
     the_set_and_its_scale,
 )
-from kdcal_core.tasks.drawn_sets import drawn_sets
+from kdcal_core.tasks.drawn_sets import drawn_of, drawn_sets, positions_in
 from kdcal_core.tasks.set_measures import Refused
 from kdcal_core.tasks.spaces import SPACE_READS, principal_axes, space_of
 
@@ -166,7 +166,7 @@ def pit_overview(sets: Sets, *, which: Which) -> PitOverview:
     """Everything about all rows together, except the histogram with a choice of bins."""
     rows = sets.regression_summary(which)
     if rows is not None:
-        some = sets.distributions(which).distribution[:1]  # of one kind all
+        some = drawn_of(sets, which).distributions(which).distribution[:1]  # of one kind all
         return overview_of_summary(rows, _resolution(some), scale_of(sets))
     scored, scale = sets.distributions(which), scale_of(sets)
     sets.progress(0.05, "Placing the outcomes in their distributions")
@@ -279,9 +279,14 @@ class PitAlong:
 @review_task(
     lambda arguments: f"PIT: looking along {column_title(arguments['column'])}",
     reads=the_set_and_its_scale,
+    edition="drawn rows of very many",
 )
 def pit_along(sets: Sets, *, which: Which, column: str, bins: int) -> PitAlong:
-    """PIT values over a column of the table, or over the prediction (`MEAN`, `SPREAD`)."""
+    """PIT values over a column of the table, or over the prediction (`MEAN`, `SPREAD`).
+
+    Of very many rows they are those of drawn ones.
+    """
+    scale, sets = scale_of(sets), drawn_of(sets, which)
     scored = sets.distributions(which)
     return PitAlong(
         pit_by_column(
@@ -290,7 +295,7 @@ def pit_along(sets: Sets, *, which: Which, column: str, bins: int) -> PitAlong:
             bins,
             distribution=scored.distribution,
             y=scored.y,
-            scale=scale_of(sets),
+            scale=scale,
             sample_weight=scored.design,
         )
     )
@@ -381,9 +386,9 @@ def pit_places(sets: Sets, *, which: Which, space: str, k: int, across: str, up:
     principal axes of the space.
     """
     rows = local_rows(sets.reader.review.sets[which].n_rows)
-    positions = rows
     if sets.regression_summary(which) is not None:  # of very many, only these are read
         sets, rows = drawn_sets(sets, MAX_LOCAL), np.arange(len(rows))
+    positions = positions_in(sets, which, rows)
     scored = sets.distributions(which)
     pit = pit_values(sets, which)[rows]
     sets.progress(0.1, "Placing the rows")

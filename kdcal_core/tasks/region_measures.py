@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -40,7 +40,6 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.diagnostics.regression.local_faults import OTHERS
 from kdcal_core.diagnostics.summaries import (
-    PitRegions,
     summary_auroc,
     summary_gap,
     summary_log_loss,
@@ -52,15 +51,14 @@ from kdcal_core.partition.tree import BinnedInputs, bin_inputs, unusable_columns
 from kdcal_core.review import Part, Which, input_columns, left_out
 from kdcal_core.statistics import of_rows
 from kdcal_core.store import decode, load
-from kdcal_core.tasks.counted_regions import CountedRegions, regions_by_counts
 from kdcal_core.tasks.decorators import ALL_ROWS, SUMMED, Sets, review_task, the_set
+from kdcal_core.tasks.drawn_sets import drawn_of, positions_in
 from kdcal_core.tasks.pit_measures import MAX_ROWS, PitRows, pit_rows, pit_values
 from kdcal_core.tasks.region_search import RegionSearchRun, class_regions
 from kdcal_core.tasks.regions import EventScores, RegionsRun
 from kdcal_core.tasks.set_measures import Refused
 
 COLUMN_BINS, COLUMN_LEVELS = 10, 30
-_LOOKED_AT = 20_000  # of very many rows, for what each column holds
 PANEL_BINS = 10  # bins of the panel of a region
 SCORE_BINS = 15  # bins of all judged rows before and after calibration
 
@@ -118,8 +116,8 @@ class RegionColumns:
 
 
 _MAPS = (
-    "maps of either of two classes, intervals by scatter, smooth curves, boxes, parts, many rows "
-    "by their counts, clusters"
+    "maps of either of two classes, intervals by scatter, smooth curves, boxes, parts, drawn "
+    "rows of many, clusters"
 )
 
 
@@ -129,18 +127,18 @@ def _cut(arguments: dict[str, Any]) -> tuple[Part, ...]:
     return (*the_set(arguments), "training") if grown else the_set(arguments)
 
 
-@review_task("Regions: reading the columns", reads=the_set, edition="not searched")
+@review_task("Regions: reading the columns", reads=the_set, edition="not searched, drawn rows")
 def region_columns(sets: Sets, *, which: Which) -> RegionColumns:
     """The columns of a set that can define regions, in trees and alone."""
     review = sets.reader.review
     roles = review.roles or Roles()
     names = input_columns(review)
-    many = _summarised(sets, which)
-    frame = sets.reader.frame(which, names, _LOOKED_AT) if many else sets.frame(which, tuple(names))
+    drawn = drawn_of(sets, which)
+    frame = drawn.frame(which, tuple(names))
     unusable = unusable_columns(frame)
     inputs = tuple(name for name in names if name not in unusable)
     constant = [name for name in inputs if _is_constant(frame[name])]
-    if many:
+    if drawn is not sets:
         constant = [one for one in constant if _is_constant(sets.frame(which, (one,))[one])]
     taken = {*used_columns(roles), *inputs}
     others = [one.name for one in review.tables[which].columns if one.name not in taken]
@@ -197,9 +195,9 @@ def region_search(
         `RegionQuestion` as JSON.
     run : str, optional
         Folder of the finished `RegionSearchRun` that answers it. Without it, the regions are found
-        on half of the rows and judged on the other half.
+        on half of the rows and judged on the other half; of very many, in drawn ones.
     """
-    question = decode(RegionQuestion, asked)
+    question, sets = decode(RegionQuestion, asked), _judged(sets, which, run)
     sets.progress(0.05, "Looking for regions")
     try:
         search = _search(sets, which, question, run)
@@ -264,13 +262,10 @@ def region_panels(
     leaves: Sequence[int] | None = None,
 ) -> RegionPanels:
     """Panels of some or all regions that `region_search` finds for the same arguments."""
-    question = decode(RegionQuestion, asked)
+    question, sets = decode(RegionQuestion, asked), _judged(sets, which, run)
     search = _search(sets, which, question, run)
     sets.progress(0.5, "Looking at the regions closely")
     regression = _is_regression(sets)
-    counted = _counted(sets, which, question, run)
-    if counted is not None:
-        return _counted_panels(sets, which, question, counted, leaves)
     panel = _pit_panel if regression else _stated_panel
     key = _key(which, question, run)
     everything: RegionPanel = sets.keep(
@@ -374,7 +369,7 @@ def region_rows(
     most: int = MAX_ROWS,
 ) -> RegionRows:
     """The first judged rows of a region of a classification, at most ``most``."""
-    question = decode(RegionQuestion, asked)
+    question, sets = decode(RegionQuestion, asked), _judged(sets, which, run)
     search = _search(sets, which, question, run)
     scored, review = sets.read(which), sets.reader.review
     rows = rows_in(search, leaf)
@@ -383,7 +378,8 @@ def region_rows(
     target = review.roles.target if review.roles else None
     own = sets.frame(which).iloc[first].reset_index(drop=True)
     own = own.drop(columns=[name for name in (target,) if name in own])
-    return RegionRows(len(rows), first, _answers(scored, first, question.label), own)
+    answers = _answers(scored, first, question.label)
+    return RegionRows(len(rows), positions_in(sets, which, first), answers, own)
 
 
 @review_task("Regions: picking rows", reads=_cut)
@@ -398,9 +394,11 @@ def region_pit_rows(
     most: int = MAX_ROWS,
 ) -> PitRows:
     """The first judged rows of a region of a regression, in the order of `pit_rows`."""
+    sets = _judged(sets, which, run)
     search = _search(sets, which, decode(RegionQuestion, asked), run)
     rows = rows_in(search, leaf)
-    return pit_rows(sets, which=which, level=level, among=rows.tolist(), most=most)
+    found = pit_rows(sets, which=which, level=level, among=rows.tolist(), most=most)
+    return replace(found, rows=positions_in(sets, which, found.rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -464,9 +462,6 @@ def _search(sets: Sets, which: Which, question: RegionQuestion, run: str | None)
             return load(run, RegionSearchRun).search
         if question.purpose == "column":
             return _along(sets, which, question)
-        counted = _counted(sets, which, question, run)
-        if counted is not None:
-            return counted.search
         inputs = region_columns(sets, which=which).inputs
         frame = sets.frame(which, tuple(input_columns(sets.reader.review)))[list(inputs)]
         if _is_regression(sets):
@@ -477,63 +472,9 @@ def _search(sets: Sets, which: Which, question: RegionQuestion, run: str | None)
     return found
 
 
-def _counted(
-    sets: Sets, which: Which, question: RegionQuestion, run: str | None
-) -> CountedRegions | None:
-    """The search of very many rows by their counts; None of any other, and for other questions."""
-    if run is not None or question.purpose != "wrong":
-        return None
-
-    def make() -> CountedRegions | None:
-        try:
-            return regions_by_counts(
-                sets,
-                which,
-                region_columns(sets, which=which).inputs,
-                target=question.label,
-                max_depth=question.max_depth,
-                min_rows=question.min_rows,
-            )
-        except InputError as error:
-            raise _NoRegionsError(error) from error
-
-    found: CountedRegions | None = sets.keep(("counted", *_key(which, question, run)), make)
-    return found
-
-
-def _summarised(sets: Sets, which: Which) -> bool:
-    one = sets.regression_summary if _is_regression(sets) else sets.summary
-    return one(which) is not None
-
-
-def _counted_panels(
-    sets: Sets,
-    which: Which,
-    question: RegionQuestion,
-    counted: CountedRegions,
-    leaves: Sequence[int] | None,
-) -> RegionPanels:
-    """As `region_panels`; the map of every region is fitted to drawn rows."""
-    cells = counted.cells
-    chosen = [leaf for leaf in cells.some if leaves is None or leaf in leaves]
-    if isinstance(cells, PitRegions):
-        stated = sets.distributions(which).distribution.stated_levels
-        everything, *regions = (
-            RegionPanel(
-                leaf, pit=cells.histogram(leaf, PANEL_BINS), fault=cells.fault(leaf, stated)
-            )
-            for leaf in (-1, *chosen)
-        )
-        return RegionPanels(everything, tuple(regions), (), ())
-    everything, *regions = (
-        RegionPanel(leaf, reliability=cells.curve(leaf, PANEL_BINS)) for leaf in (-1, *chosen)
-    )
-    sets.progress(0.8, "Fitting a map to every region")
-    fits, maps = sets.keep(
-        ("region maps", *_key(which, question, None)),
-        lambda: _fitted_maps(*counted.drawn(sets.read(which)), question=question),
-    )
-    return RegionPanels(everything, tuple(regions), fits, maps)
+def _judged(sets: Sets, which: Which, run: str | None) -> Sets:
+    """The sets that a search divides: drawn rows of very many, but all for a thorough one."""
+    return sets if run is not None else drawn_of(sets, which)
 
 
 def _of_pit(

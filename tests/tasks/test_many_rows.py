@@ -12,20 +12,16 @@ from workerless import working_here
 
 from kdcal_core.audit import AuditSettings, make_audit
 from kdcal_core.data import at_most
-from kdcal_core.diagnostics import (
-    confidence_reliability,
-    describe_pit_regions,
-    describe_regions,
-    pit_histogram,
-)
-from kdcal_core.diagnostics.summaries import drawn_rows
+from kdcal_core.diagnostics.summaries import drawn_rows as summary_rows
 from kdcal_core.errors import InputError
+from kdcal_core.once import Once
 from kdcal_core.review import (
     Review,
     ReviewReader,
     Workspace,
     add_table,
     create_review,
+    drawn_rows,
     score,
     set_roles,
     set_summary,
@@ -37,16 +33,17 @@ from kdcal_core.tasks import (
     class_halves,
     class_histograms,
     counted_groups,
-    counted_regions,
     decision_measures,
     model_estimates,
+    pit_along,
     pit_histograms,
     pit_measures,
     pit_overview,
     pit_places,
     predicted_class,
     quick_checks,
-    region_measures,
+    region_columns,
+    region_pit_rows,
     region_rows,
     regions_at_once,
     set_decisions,
@@ -55,7 +52,9 @@ from kdcal_core.tasks import (
     set_pit_groups,
     set_reliability,
 )
-from kdcal_core.tasks.pit_measures import MEAN, OUTCOME, pit_values
+from kdcal_core.tasks import drawn_sets as tasks_drawn_sets
+from kdcal_core.tasks.drawn_sets import drawn_sets
+from kdcal_core.tasks.pit_measures import MEAN, OUTCOME
 
 N = 4000
 SET = {"which": "calibration"}
@@ -196,8 +195,8 @@ def test_its_kernel_density_curves_are_those_of_the_rows(both, bandwidth, monkey
 def test_beyond_the_drawn_rows_curves_follow_from_the_cells(both, monkeypatch) -> None:
     plain, summed, _ = both
     known = summed.summary("calibration")
-    draw = drawn_rows.DrawnRows(*(getattr(known.drawn, part)[::4] for part in DRAWN_PARTS))
-    monkeypatch.setattr(drawn_rows, "DRAWN", len(draw))
+    draw = summary_rows.DrawnRows(*(getattr(known.drawn, part)[::4] for part in DRAWN_PARTS))
+    monkeypatch.setattr(summary_rows, "DRAWN", len(draw))
     some = Sets(summed.reader, keep=lambda key, make: replace(known, drawn=draw))
     asked = {**SET, "labels": [0, 1], "bandwidth": 0.05}
     rows, summary = class_curves(plain, **asked), class_curves(some, **asked)
@@ -401,68 +400,116 @@ def test_a_confined_worker_can_write_a_summary(tmp_path) -> None:
     assert sets_of(workspace, review).summary("calibration").n == len(p)
 
 
-def said_of(region) -> tuple[str, ...]:
-    return (region.words, *(condition.words for condition in region.conditions))
+FEW = 1500
+QUESTIONS = [
+    RegionQuestion(max_depth=2, min_rows=60),
+    RegionQuestion(max_depth=2, min_rows=60, label=1),
+    RegionQuestion("classes", max_depth=2, min_rows=60),
+    RegionQuestion("column", column="age"),
+]
 
 
-@pytest.mark.parametrize("label", [None, 1])
-def test_regions_found_on_drawn_rows_are_judged_on_all_others(both, label, monkeypatch) -> None:
-    monkeypatch.setattr(counted_regions, "GROWN_ON", 1500)
-    plain, summed, n_classes = both
-    if n_classes > 2:
-        label = None
-    asked = {**SET, "asked": asdict(RegionQuestion(max_depth=2, min_rows=60, label=label))}
-    found = regions_at_once(summed, **asked)
-    rows = region_measures._search(summed, "calibration", RegionQuestion(**asked["asked"]), None)
-    search = found.found.search
-    assert (search.n_grow, search.n_judge) == (1500, N - 1500)
-    assert search.tree.n_leaves == len(search.regions)
-    drawn = rows.leaf == -1
-    np.testing.assert_array_equal(np.flatnonzero(drawn), at_most(N, 1500))
-    scored = plain.read("calibration")
-    target = "confidence" if label is None else label
-    known = describe_regions(scored, rows.leaf, tree=search.tree, target=target)
-    assert [one.words for one in search.regions] == [one.words for one in known.regions]
-    for one, two in zip(search.regions, known.regions, strict=True):
-        assert (one.n, one.fault, said_of(one)) == (two.n, two.fault, said_of(two))
-        assert one.share == pytest.approx(two.share)
-        close(one.gap, two.gap)
-    close(search.overall, known.overall)
-    assert [one.leaf for one in found.panels.regions] == [one.leaf for one in search.regions]
-    mine = known.leaf == 0
-    right = scored.y == (scored.proba.argmax(axis=1) if label is None else label)
-    said = scored.proba.max(axis=1) if label is None else scored.proba[:, label]
-    curve = confidence_reliability(said[mine], right[mine].astype(int), n_bins=10).curves[0]
-    np.testing.assert_array_equal(found.panels.of(0).reliability.count, curve.count)
-    np.testing.assert_allclose(found.panels.of(0).reliability.accuracy, curve.accuracy)
-    assert len(found.panels.maps) == search.tree.n_leaves
-    mine_rows = region_rows(summed, **asked, leaf=0)
-    assert mine_rows.n == search.regions[0].n
-    assert set(mine_rows.rows) <= set(np.flatnonzero(mine))
+def drawn_of(workspace: Workspace, frame: pd.DataFrame) -> tuple[Sets, Sets]:
+    """A set of very many rows, and the rows that were drawn from it as a set of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(set_summary, "MANY", N)
+        patch.setattr(drawn_rows, "DRAWN_ROWS", FEW)
+        many = sets_of(workspace, reviewed(workspace, frame))
+    drawn = frame.iloc[at_most(N, FEW)].reset_index(drop=True)
+    return many, sets_of(workspace, reviewed(workspace, drawn))
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def few(request, tmp_path_factory) -> tuple[Sets, Sets]:
+    workspace = Workspace(tmp_path_factory.mktemp("few") / "home")
+    return drawn_of(workspace, with_groups(stated(request.param)))
+
+
+@pytest.fixture(scope="module")
+def few_forecasts(tmp_path_factory) -> tuple[Sets, Sets]:
+    workspace = Workspace(tmp_path_factory.mktemp("few") / "home")
+    return drawn_of(workspace, with_groups(forecasts(1, 5.0)))
+
+
+@pytest.fixture
+def only_drawn(monkeypatch) -> None:
+    """Let whoever reads a whole set or its table fail."""
+    for name in ("scored", "distributions", "_of_table"):
+        monkeypatch.setattr(ReviewReader, name, None)
+
+
+def judged(found) -> list[tuple]:
+    return [(one.words, one.n, one.gap, one.spread, one.fault) for one in found.regions]
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda one: f"{one.purpose}-{one.label}")
+def test_regions_of_very_many_rows_are_those_of_drawn_ones(few, question, only_drawn, request):
+    many, drawn = few
+    asked = {**SET, "asked": asdict(question)}
+    columns, found = region_columns(many, **SET), regions_at_once(many, **asked)
+    picked = region_rows(many, **asked, leaf=0)
+    request.getfixturevalue("monkeypatch").undo()
+    known = regions_at_once(drawn, **asked)
+    assert asdict(columns) == asdict(region_columns(drawn, **SET))
+    assert judged(found.found.search) == judged(known.found.search)
+    assert repr(found.panels.fits) == repr(known.panels.fits)
+    assert set(picked.rows) <= set(at_most(N, FEW))
+    whole = many.frame("calibration")
+    np.testing.assert_array_equal(picked.own["town"], whole["town"][picked.rows])
+
+
+@pytest.mark.parametrize("question", [QUESTIONS[0], QUESTIONS[-1]], ids=["tree", "column"])
+def test_regions_of_very_many_forecasts(few_forecasts, question, only_drawn, monkeypatch) -> None:
+    many, drawn = few_forecasts
+    asked = {**SET, "asked": asdict(question)}
+    found = regions_at_once(many, **asked)
+    picked = region_pit_rows(many, **asked, leaf=0, level=0.95)
+    along = pit_along(many, **SET, column="age", bins=4)
+    monkeypatch.undo()
+    known = regions_at_once(drawn, **asked)
+    assert judged(found.found.search) == judged(known.found.search)
+    assert [one.fault for one in found.panels.regions] == [
+        one.fault for one in known.panels.regions
+    ]
+    target = many.frame("calibration")["target"]
+    np.testing.assert_array_equal(picked.y, target[picked.rows])
+    theirs = pit_along(drawn, **SET, column="age", bins=4)
+    assert [one.n for one in along.regions] == [one.n for one in theirs.regions]
+
+
+def test_sets_that_were_scored_before_rows_were_kept_are_drawn_from(few, few_forecasts) -> None:
+    for many, read in ((few[0], Sets.read), (few_forecasts[0], Sets.distributions)):
+        kept = drawn_sets(many, 700)
+        older = drawn_sets(replace(many, keep=Once()), 700)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(drawn_rows, "DRAWN_ROWS", FEW)
+            patch.setattr(tasks_drawn_sets, "DRAWN_ROWS", FEW)
+            patch.setattr(type(older.reader), "_drawn", lambda self, which: None)
+            np.testing.assert_array_equal(read(older, "calibration").y, read(kept, "calibration").y)
+            pd.testing.assert_frame_equal(older.frame("calibration"), kept.frame("calibration"))
+            np.testing.assert_array_equal(
+                older.reader.positions("calibration"), kept.reader.positions("calibration")
+            )
+
+
+def test_changed_drawn_rows_are_refused(tmp_path) -> None:
+    workspace = Workspace(tmp_path / "home")
+    many, _ = drawn_of(workspace, with_groups(stated(2)))
+    review = many.reader.review
+    folder = workspace.folder(review.id) / review.sets["calibration"].folder / "drawn"
+    y = np.load(folder / "y.npy")
+    np.save(folder / "y.npy", 1 - y)
+    with pytest.raises(InputError, match="damaged"):
+        drawn_sets(sets_of(workspace, review)).read("calibration")
+
+
+def test_the_numbers_of_a_model_beside_its_regions_are_of_all_rows(both) -> None:
+    plain, summed, _ = both
     for one, two in zip(
         *(asdict(model_estimates(each, **SET)).values() for each in (plain, summed)), strict=True
     ):
         assert (one is None) == (two is None)
     close(model_estimates(summed, **SET).log_loss, model_estimates(plain, **SET).log_loss)
-
-
-def test_regions_of_forecasts_found_on_drawn_rows(both_forecasts, monkeypatch) -> None:
-    monkeypatch.setattr(counted_regions, "GROWN_ON", 1500)
-    plain, summed = both_forecasts
-    question = RegionQuestion(max_depth=2, min_rows=60)
-    asked = {"which": "evaluation", "asked": asdict(question)}
-    found = regions_at_once(summed, **asked)
-    rows = region_measures._search(summed, "evaluation", question, None)
-    search, pit = found.found.search, pit_values(plain, "evaluation")
-    known = describe_pit_regions(pit, rows.leaf, tree=search.tree)
-    assert (search.n_grow, search.n_judge) == (1500, N - 1500)
-    for one, two in zip(search.regions, known.regions, strict=True):
-        assert (one.n, one.fault, said_of(one)) == (two.n, two.fault, said_of(two))
-        close(one.gap, two.gap)
-        close(one.spread, two.spread, least=5e-4)
-    histogram = pit_histogram(pit[rows.leaf == 0], 10)
-    np.testing.assert_array_equal(found.panels.of(0).pit.counts, histogram.counts)
-    assert found.panels.of(0).fault.kind == search.regions[0].fault
 
 
 @pytest.mark.parametrize("space", ["prediction", "inputs"])

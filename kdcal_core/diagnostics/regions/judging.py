@@ -5,7 +5,7 @@ The partition may be that of a column or a calibrator's tree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -262,18 +262,6 @@ def pit_regions_of_samples(
         leaf=none,
         judged=none,
         regression=True,
-    )
-
-
-def regions_in_tree(
-    tree: PartitionTree, found: Mapping[int, Region], level: float
-) -> tuple[Region, ...]:
-    """A region for every leaf of a tree, from those of the leaves with rows."""
-    return tuple(
-        replace(found[leaf], leaf=leaf, conditions=tree.rule(leaf))
-        if leaf in found
-        else _empty(Place(leaf, tree.words(leaf), tree.rule(leaf)), level)
-        for leaf in range(tree.n_leaves)
     )
 
 

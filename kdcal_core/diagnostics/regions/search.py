@@ -575,34 +575,6 @@ def grower(binned: BinnedInputs, max_depth: int, least: int | None = None) -> Gr
     return _Grower(binned, max_depth, _least(n) if least is None else least, np.arange(n))
 
 
-def search_tree(
-    binned: BinnedInputs, criterion: Criterion, max_depth: int, min_rows: int | None
-) -> tuple[PartitionTree, int]:
-    """The tree of a search grown on all of these rows, and the fewest rows of a region.
-
-    Other rows have to judge its leaves.
-
-    Raises
-    ------
-    InputError
-        If there are too few rows.
-    """
-    n = len(binned)
-    least = _least(n) if min_rows is None else min_rows
-    if n < 2 * least:
-        raise InputError(
-            f"{n:,} rows are too few to search for regions of {least:,} rows or more",
-            fix="Allow smaller regions.",
-        )
-    return grower(binned, max_depth, least)(criterion).tree, least
-
-
-def stated_residuals(scored: AnyScored, target: str | int) -> Residual:
-    """The residuals that `find_regions` searches."""
-    goal, _ = stated_target(scored, target)
-    return residuals(goal, goal.hit)
-
-
 def _way(tree: PartitionTree, cuts: Sequence[Cut]) -> list[int]:
     """The nodes from the root to the one that the cuts lead to."""
     way = [0]

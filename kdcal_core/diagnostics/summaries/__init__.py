@@ -48,7 +48,6 @@ from kdcal_core.diagnostics.summaries.predicted_class import (
     summary_halves,
     summary_of_predicted,
 )
-from kdcal_core.diagnostics.summaries.region_estimates import PitRegions, ScoreRegions
 from kdcal_core.diagnostics.summaries.regression_estimates import (
     summary_bias,
     summary_coverage,
@@ -78,9 +77,7 @@ __all__ = [
     "ClassTally",
     "DrawnRows",
     "GroupSummary",
-    "PitRegions",
     "RegressionSummary",
-    "ScoreRegions",
     "Summary",
     "area_bound",
     "certain_rows",

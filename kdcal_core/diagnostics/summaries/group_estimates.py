@@ -40,7 +40,7 @@ _NEEDS_ROWS = "not available: with more than two classes it needs the rows thems
 
 
 @dataclass(frozen=True, eq=False)
-class GroupPit(PitCells):
+class _GroupPit(PitCells):
     """PIT values of a group, each cell's at their mean, so that the mean of all is exact."""
 
     mean: FloatArray
@@ -179,23 +179,21 @@ def _scores(
 def _cells_of(
     groups: GroupSummary, target: int | None, label: IntArray, names: Sequence[str]
 ) -> list[ScoreCells]:
-    return [
-        ScoreCells.of_counts(one, target) for one in counts_by_group(groups, target, label, names)
-    ]
+    return [ScoreCells.of_counts(one, target) for one in _counts(groups, target, label, names)]
 
 
-def _pits(groups: GroupSummary) -> list[tuple[Sequence[str], list[GroupPit]]]:
+def _pits(groups: GroupSummary) -> list[tuple[Sequence[str], list[_GroupPit]]]:
     found = []
     for label, names in groups.divisions():
         each = []
-        for counts in counts_by_group(groups, None, label, names):
+        for counts in _counts(groups, None, label, names):
             score = ScoreCells.of_counts(counts).score
-            each.append(GroupPit(counts[:, 0], score))
+            each.append(_GroupPit(counts[:, 0], score))
         found.append((names, each))
     return found
 
 
-def counts_by_group(
+def _counts(
     groups: GroupSummary, target: int | None, label: IntArray, names: Sequence[str]
 ) -> Iterator[IntArray]:
     """Counts of each group by cell, (C, 4), from the group of each combination (g,)."""

@@ -178,5 +178,7 @@ def test_a_model_that_is_very_sure_is_searched() -> None:
     p = 1.0 / (1.0 + np.exp(-2.0 * odds))
     y = (rng.random(n) < 1.0 / (1.0 + np.exp(-odds))).astype(np.int64)
     rows = ScoredSet(np.column_stack([1.0 - p, p]), y, ("no", "yes"), "", "set")
-    found = find_regions(rows, pd.DataFrame({"odds": odds, "other": rng.normal(size=n)}), max_depth=2, redraws=40)
+    found = find_regions(
+        rows, pd.DataFrame({"odds": odds, "other": rng.normal(size=n)}), max_depth=2, redraws=40
+    )
     assert all(one.gap.low <= one.gap.value <= one.gap.high for one in found.regions)
