@@ -39,7 +39,7 @@ from kdcal_core.diagnostics import (
     reliability_finding,
 )
 from kdcal_core.evaluation import Losses
-from kdcal_core.review import Review, Which
+from kdcal_core.review import Review, Which, drawn_words
 from kdcal_core.tasks import (
     ClassCurves,
     ClassHistograms,
@@ -419,6 +419,8 @@ def methods(view: View) -> None:
         if not chosen:
             st.caption("Choose at least one method.")
             return
+        if drawn := drawn_words(view.review, FIT):
+            st.caption(f"Fitted on {drawn}")
         sections(
             "methods_sections",
             {
@@ -442,13 +444,14 @@ def _log_loss(view: View, chosen: list[str]) -> None:
 def _compared(review: Review, chosen: list[str]) -> Losses | None:
     """The losses of the methods: computed at once for few rows, otherwise as a job on request."""
     n_rows = review.sets[FIT].n_rows
+    rows = drawn_words(review, FIT) or f"{n_rows:,} rows"
 
     def offer() -> bool:
         if n_rows <= MANY_ROWS:
             return True
         st.caption(
-            f"Fitting and cross-fitting {len(chosen)} methods on {n_rows:,} rows takes a minute "
-            "or more. You can keep using the app meanwhile."
+            f"Fitting and cross-fitting {len(chosen)} methods takes a minute or more with {rows}. "
+            "You can keep using the app meanwhile."
         )
         return st.button("Compare the methods", key="compare_methods", icon=":material/play_arrow:")
 

@@ -21,6 +21,7 @@ from kdcal_core.diagnostics import (
     estimate_text,
     regions_finding,
 )
+from kdcal_core.review import drawn_words
 from kdcal_core.tasks import MEAN, SPREAD
 from kdcal_core.text import counted, escape_markdown, p_text
 
@@ -59,9 +60,8 @@ def over_a_column(judged: Judged) -> None:
         if regions is None:
             return
         st.markdown(escape_markdown(regions_finding(regions), 800))
-        drawn, n = sum(one.n for one in regions), judged.review.sets[judged.which].n_rows
-        if drawn < n:
-            st.caption(f"{drawn:,} rows, drawn from {n:,}")
+        if drawn := drawn_words(judged.review, judged.which):
+            st.caption(drawn)
         _coverage(judged, column, regions)
         _table(judged, regions)
         _histograms(judged, column, regions)

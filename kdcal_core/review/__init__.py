@@ -26,6 +26,7 @@ from kdcal_core.review.doubts import (
     open_doubts,
     swap_classes,
 )
+from kdcal_core.review.drawn_rows import drawn_words
 from kdcal_core.review.first_look import FirstLook, first_look
 from kdcal_core.review.folders_on_server import MOST_FOLDERS, gathered_table, server_folders
 from kdcal_core.review.further_tables import (
@@ -159,6 +160,7 @@ __all__ = [
     "dependence_words",
     "doubts_of_folders",
     "doubts_of_rows",
+    "drawn_words",
     "event_of",
     "first_look",
     "gathered_table",

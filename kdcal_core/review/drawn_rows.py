@@ -13,7 +13,8 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import feather
 
-from kdcal_core.data import FloatArray, IntArray, at_most
+from kdcal_core.data import FloatArray, IntArray, Roles, at_most
+from kdcal_core.review.review import Review, Which
 from kdcal_core.review.sealed_files import DISTRIBUTION
 from kdcal_core.review.set_summary import MANY
 from kdcal_core.store import write_arrays
@@ -34,6 +35,20 @@ def drawn_positions(n: int) -> IntArray:
     (5, 500000)
     """
     return at_most(n, DRAWN_ROWS)
+
+
+def drawn_words(review: Review, which: Which) -> str:
+    """What a page says where it has read drawn rows of a set; empty if it has read all.
+
+    Examples
+    --------
+    >>> drawn_words(Review("a" * 16), "calibration")
+    ''
+    """
+    n, roles = review.tables[which].n_rows if which in review.tables else 0, review.roles or Roles()
+    if n < MANY or any((roles.weight, roles.cluster, roles.time)):
+        return ""
+    return f"{DRAWN_ROWS:,} rows, drawn from {n:,}"
 
 
 def write_drawn_scores(folder: Path, frame: pd.DataFrame, proba: FloatArray, y: IntArray) -> None:

@@ -78,6 +78,7 @@ from kdcal_core.tasks.decorators import (
     the_set,
     the_set_and_its_scale,
 )
+from kdcal_core.tasks.drawn_sets import drawn_of
 
 MAX_CLOUD = 2_000
 _POINTS, _EDGE = 400, 1e-6  # of a method's line; maps may jump where classes are tied or certain
@@ -417,7 +418,7 @@ class ClassMethod:
 @review_task(
     lambda arguments: f"Confidence by class: fitting {CALIBRATORS[arguments['key']].label}",
     reads=the_set,
-    edition=FITTED,
+    edition=f"drawn rows of very many, {FITTED}",
 )
 def class_method(
     sets: Sets,
@@ -430,9 +431,9 @@ def class_method(
     """A method of the registry with its default settings, fitted on the set.
 
     With two classes and ``kind`` "class", the points are calibrated probabilities of each class
-    over all its stated ones.
+    over all its stated ones. Of very many rows it is fitted on drawn ones.
     """
-    scored = sets.read(which)
+    scored = drawn_of(sets, which).read(which)
     sets.progress(0.1, f"Fitting {CALIBRATORS[key].label}")
     calibrator = fitted(score_calibrator(key), scored)
     n_classes = len(scored.classes)
@@ -467,12 +468,12 @@ def class_method(
 @review_task(
     "Confidence by class: comparing the methods",
     reads=lambda arguments: BOTH_SETS if arguments["with_evaluation"] else ("calibration",),
-    edition=f"rows together, {FITTED}",
+    edition=f"rows together, drawn rows of very many, {FITTED}",
 )
 def method_losses(sets: Sets, *, methods: Sequence[str], with_evaluation: bool) -> Losses:
-    """Losses by class of methods fitted on the calibration set."""
-    evaluation = sets.read("evaluation") if with_evaluation else None
-    rows = sets.read("calibration")
+    """Losses by class of methods fitted on the calibration set; of very many rows, drawn ones."""
+    evaluation = drawn_of(sets, "evaluation").read("evaluation") if with_evaluation else None
+    rows = drawn_of(sets, "calibration").read("calibration")
     return losses_by_class(rows, evaluation, methods, progress=sets.progress)
 
 

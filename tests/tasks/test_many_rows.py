@@ -32,8 +32,10 @@ from kdcal_core.tasks import (
     class_curves,
     class_halves,
     class_histograms,
+    class_method,
     counted_groups,
     decision_measures,
+    method_losses,
     model_estimates,
     pit_along,
     pit_histograms,
@@ -475,6 +477,27 @@ def test_regions_of_very_many_forecasts(few_forecasts, question, only_drawn, mon
     np.testing.assert_array_equal(picked.y, target[picked.rows])
     theirs = pit_along(drawn, **SET, column="age", bins=4)
     assert [one.n for one in along.regions] == [one.n for one in theirs.regions]
+
+
+def test_methods_of_very_many_rows_are_fitted_on_drawn_ones(few, only_drawn, monkeypatch) -> None:
+    many, drawn = few
+    asked = {**SET, "labels": [0, 1], "key": "histogram"}
+    lines = class_method(many, **asked)
+    losses = method_losses(many, methods=["histogram"], with_evaluation=False)
+    monkeypatch.undo()
+    for one, two in zip(lines.points, class_method(drawn, **asked).points, strict=True):
+        np.testing.assert_array_equal(one.confidence, two.confidence)
+    known = method_losses(drawn, methods=["histogram"], with_evaluation=False)
+    assert losses.cross_fitted.rows == known.cross_fitted.rows
+
+
+def test_a_page_says_how_many_rows_were_drawn(both, monkeypatch) -> None:
+    review = both[0].reader.review
+    assert drawn_rows.drawn_words(review, "calibration") == ""
+    monkeypatch.setattr(drawn_rows, "MANY", N)
+    assert drawn_rows.drawn_words(review, "calibration") == "500,000 rows, drawn from 4,000"
+    weighted = replace(review, roles=replace(review.roles, weight="age"))
+    assert drawn_rows.drawn_words(weighted, "calibration") == ""  # which are read as they are
 
 
 def test_sets_that_were_scored_before_rows_were_kept_are_drawn_from(few, few_forecasts) -> None:
