@@ -73,7 +73,7 @@ def fitness(
         *_class_flags(rows_true, rows_predicted, classes),
         *([odd.sentence] if odd is not None else []),
         *_accuracy_flags(accuracy, len(y)),
-        *_missing_flags(missing or {}),
+        *missing_flags(missing or {}),
     ]
     return Fitness(len(y), accuracy, rows_true, rows_predicted, tuple(flags))
 
@@ -114,7 +114,8 @@ def _accuracy_flags(accuracy: float, n: int) -> list[str]:
     return []
 
 
-def _missing_flags(missing: Mapping[str, int]) -> list[str]:
+def missing_flags(missing: Mapping[str, int]) -> list[str]:
+    """The flag of columns with missing values, by name; none without any."""
     some = [f"{name} ({count:,})" for name, count in missing.items() if count]
     return [f"Missing values in {listed(some)}."] if some else []
 
@@ -194,7 +195,7 @@ def regression_fitness(
         *_error_flags(mse, y),
         *_outside_flags(outside, len(y)),
         *notes,
-        *_missing_flags(missing or {}),
+        *missing_flags(missing or {}),
     ]
     return RegressionFitness(
         n_rows=len(y),

@@ -26,6 +26,7 @@ from kdcal_core.data import (
     classes_of,
     digest_arrays,
     feature_frame,
+    fitness,
     output_matrix,
     read_columns,
     read_table,
@@ -49,7 +50,7 @@ from kdcal_core.review.sealed_files import (
     seal,
     seal_folder,
 )
-from kdcal_core.review.set_summary import write_summary
+from kdcal_core.review.set_summary import write_fitness, write_summary
 from kdcal_core.store import decode, write_arrays
 from kdcal_core.store.disk import digest_of
 from kdcal_core.text import listed
@@ -413,6 +414,7 @@ def _score(
     write_arrays(path, {"proba": proba, "y": y, "weight": weight, **units})
     alone = weight is None and dependence is None
     write_summary(path, proba, y, names, table.frame, independent=alone)
+    write_fitness(path, len(y), lambda: fitness(proba, y, names))
     seal_folder(path)
     odd = odd_answers(proba, y, names)
     return SetInfo(

@@ -8,7 +8,7 @@ covers.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from kdcal_core.data.frames import as_pandas
@@ -26,7 +26,7 @@ from kdcal_core.review.sealed_files import (
     scored_arrays,
     table_path,
 )
-from kdcal_core.review.set_summary import read_regression_summary, read_summary
+from kdcal_core.review.set_summary import read_fitness, read_regression_summary, read_summary
 from kdcal_core.review.workspace import Workspace
 from kdcal_core.store import encode
 
@@ -277,22 +277,30 @@ class ReviewReader:
 
     def fitness(self, which: Which) -> Fitness | RegressionFitness:
         """What a scored set is suited for; see `kdcal_core.data.fitness`, `regression_fitness`."""
-        from kdcal_core.data import fitness, regression_fitness
+        from kdcal_core.data import Fitness, RegressionFitness, fitness, regression_fitness
+        from kdcal_core.data.fitness import missing_flags
 
+        check_which(which)
+        self._declared(which)
         inputs = set(input_columns(self.review))
         columns = self._table(which).columns
         missing = {one.name: one.n_missing for one in columns if one.name in inputs}
+        info = scored_info(self.review, which, self.review.task)
+        place = self._folder / info.folder
+        found: Fitness | RegressionFitness | None
         if self.review.task == "classification":
-            scored = self.scored(which)
-            return fitness(scored.proba, scored.y, scored.classes, missing)
-        found, info = self.distributions(which), self.review.sets[which]
-        return regression_fitness(
-            found.distribution.mean(),
-            found.y,
-            outside=info.outside,
-            missing=missing,
-            notes=info.notes,
-        )
+            found = read_fitness(place, Fitness, which)
+            if found is None:
+                scored = self.scored(which)
+                found = fitness(scored.proba, scored.y, scored.classes)
+        else:
+            found = read_fitness(place, RegressionFitness, which)
+            if found is None:
+                rows = self.distributions(which)
+                found = regression_fitness(
+                    rows.distribution.mean(), rows.y, outside=info.outside, notes=info.notes
+                )
+        return replace(found, flags=(*found.flags, *missing_flags(missing)))
 
     def frame(
         self,

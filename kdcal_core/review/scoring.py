@@ -27,6 +27,7 @@ from kdcal_core.data import (
     feature_frame,
     outcome_column,
     parameter_columns,
+    regression_fitness,
     row_dependence,
     spread_column,
     true_mean_column,
@@ -55,7 +56,7 @@ from kdcal_core.review.sealed_files import (
     seal,
     seal_folder,
 )
-from kdcal_core.review.set_summary import write_regression_summary
+from kdcal_core.review.set_summary import write_fitness, write_regression_summary
 from kdcal_core.statistics import Dependence
 from kdcal_core.store import write_arrays
 from kdcal_core.text import counted, formatted
@@ -260,6 +261,13 @@ def score_regression(
     write_arrays(path, {"y": y, "weight": weight, "true_mean": true_mean, **units})
     alone = weight is None and dependence is None
     write_regression_summary(path, distribution, y, true_mean, table.frame, independent=alone)
+    outside = int(((distribution.cdf(y) <= 0.0) | (distribution.cdf_left(y) >= 1.0)).sum())
+    notes = tuple(str(one.message) for one in caught if issubclass(one.category, InputWarning))
+    write_fitness(
+        path,
+        len(y),
+        lambda: regression_fitness(distribution.mean(), y, outside=outside, notes=notes),
+    )
     seal_folder(path)
     return SetInfo(
         digest=regression_digest(y, weight, true_mean, distribution, dependence),
@@ -267,9 +275,9 @@ def score_regression(
         accuracy=None,
         folder=path.name,
         rmse=rmse,
-        outside=int(((distribution.cdf(y) <= 0.0) | (distribution.cdf_left(y) >= 1.0)).sum()),
+        outside=outside,
         spread=spread,
-        notes=tuple(str(one.message) for one in caught if issubclass(one.category, InputWarning)),
+        notes=notes,
         units=0 if dependence is None else dependence.n_units,
         # not the spread of single numbers, which clusters change
         answers=digest_arrays(y, distribution.mean()),

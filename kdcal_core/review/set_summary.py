@@ -7,12 +7,13 @@ counts on a fine grid, as those of a folder of files do.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data import Fitness, FloatArray, IntArray, RegressionFitness
 from kdcal_core.review.review import TableInfo
-from kdcal_core.review.sealed_files import check_folder, kept
+from kdcal_core.review.sealed_files import check_folder, check_seal, kept
 from kdcal_core.store import decode, encode, read_array, write_arrays
 from kdcal_core.store.disk import write_json
 from kdcal_core.store.folder import NpyFolder
@@ -23,9 +24,12 @@ if TYPE_CHECKING:
     from kdcal_core.diagnostics.summaries import ClassSummary, RegressionSummary
     from kdcal_core.distributions import PredictiveDistribution
 
+F = TypeVar("F", Fitness, RegressionFitness)
+
 MANY = 1_000_000
 """Rows from which on a set is summarised."""
 _FOLDER, _RECORD = "summary", "summary.json"
+_FITNESS = "fitness.json"
 _BLOCK = 250_000  # rows of a regression at once, each of which takes some 300 bytes
 _PARTS = ("cells", "joint", "sums", "blocks")
 _DRAWN = ("position", "proba", "y")  # of the drawn rows
@@ -72,6 +76,28 @@ def write_summary(
         made = summarise(proba, y, classes)
         write_arrays(place, {part: getattr(made, part) for part in _PARTS})
         write_arrays(place, {f"drawn_{part}": getattr(made.drawn, part) for part in _DRAWN})
+
+
+def write_fitness(folder: Path, n: int, measure: Callable[[], Fitness | RegressionFitness]) -> None:
+    """Keep what a set is suited for in its folder, if it has many rows, for the Load page."""
+    if n >= MANY:
+        write_json(folder / _FITNESS, encode(measure(), NpyFolder(folder)))
+
+
+def read_fitness(folder: Path, kind: type[F], name: str) -> F | None:
+    """What the set in ``folder`` is suited for; None if it was not kept.
+
+    Raises
+    ------
+    InputError
+        If it was changed after it was written.
+    """
+    path = folder / _FITNESS
+    if not path.exists():
+        return None
+    with kept(name):
+        check_seal(path)
+        return decode(kind, json.loads(path.read_bytes()), NpyFolder(folder))
 
 
 def write_regression_summary(

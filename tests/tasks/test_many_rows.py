@@ -49,6 +49,7 @@ from kdcal_core.tasks import (
     region_rows,
     regions_at_once,
     set_decisions,
+    set_fitness,
     set_groups,
     set_overview,
     set_pit_groups,
@@ -498,6 +499,24 @@ def test_a_page_says_how_many_rows_were_drawn(both, monkeypatch) -> None:
     assert drawn_rows.drawn_words(review, "calibration") == "500,000 rows, drawn from 4,000"
     weighted = replace(review, roles=replace(review.roles, weight="age"))
     assert drawn_rows.drawn_words(weighted, "calibration") == ""  # which are read as they are
+
+
+def test_what_very_many_rows_suffice_for_is_counted_once(few, few_forecasts, only_drawn) -> None:
+    for many, _ in (few, few_forecasts):
+        found = set_fitness(many, **SET)
+        found = found.classification or found.regression
+        assert found.n_rows == N
+        assert any("Missing values in " in flag and "age (" in flag for flag in found.flags)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_it_is_what_the_rows_say(both, both_forecasts, task, monkeypatch) -> None:
+    plain, summed = both[:2] if task == "classification" else both_forecasts
+    rows, kept = (asdict(set_fitness(one, **SET))[task] for one in (plain, summed))
+    folder = summed.reader.workspace.folder(summed.reader.review.id)
+    assert (folder / summed.reader.review.sets["calibration"].folder / "fitness.json").exists()
+    for name, value in rows.items():
+        np.testing.assert_array_equal(kept[name], value)
 
 
 def test_sets_that_were_scored_before_rows_were_kept_are_drawn_from(few, few_forecasts) -> None:
