@@ -7,7 +7,13 @@ import pandas as pd
 import pytest
 from numba.core.dispatcher import Dispatcher
 
-from kdcal_core.diagnostics.summaries import pit_groups, summarise, summarise_regression
+from kdcal_core.data import ScoredSet
+from kdcal_core.diagnostics.summaries import (
+    class_groups,
+    pit_groups,
+    summarise,
+    summarise_regression,
+)
 from kdcal_core.distributions import Normal
 from kdcal_core.progress import silent
 from kdcal_core.review import Workspace, start_sample
@@ -50,4 +56,7 @@ def test_summaries_of_a_folder_compile_nothing_more(monkeypatch):
     many = np.linspace(0.0, 1.0, 50_000)
     assert pit_groups(pd.DataFrame({"ward": ["a"] * 50_000}), many).rows.tolist() == [50_000]
     summarise_regression(Normal(np.zeros(4), 1.0), np.arange(4.0))
+    proba, y = np.full((50_000, 2), 0.5), np.zeros(50_000, dtype=np.int64)
+    proba.flags.writeable = y.flags.writeable = False  # as a set is read
+    class_groups(pd.DataFrame({"ward": ["a"] * 50_000}), ScoredSet(proba, y, ("a", "b"), "", ""))
     assert compiled() == before

@@ -294,13 +294,7 @@ def _summary(
 ) -> GroupSummary:
     found = [_values_of(frame[name], str(name)) for name in frame.columns]
     columns = tuple(column for column, _ in found)
-    key = np.zeros(len(frame), np.int64)
-    for column, at in found:
-        key = _renumbered(key * (len(column) + 1) + at + 1)
-    some = np.zeros(int(key.max(initial=-1)) + 1, np.int64)
-    some[key] = np.arange(len(key))  # a row of each combination
-    values, number = _different(np.column_stack([at[some] for _, at in found]), columns)
-    combination = number[key]
+    values, combination = _combinations(found)
     each = partial(_counted, combination, len(values), proba, y)
     places, counts = [], []
     with ThreadPoolExecutor(_THREADS) as pool:
@@ -311,18 +305,36 @@ def _summary(
     return GroupSummary(columns, asked, values, *added)
 
 
-def _renumbered(key: IntArray) -> IntArray:
-    """The same different numbers of at least 0, from 0 without gaps."""
+def _combinations(found: Sequence[tuple[GroupColumn, IntArray]]) -> tuple[IntArray, IntArray]:
+    """Combinations that occur, in order, (g, c), and that of each row, (n,)."""
+    (_, at), *others = found
+    values, key = _used(at + 1)
+    values = values[:, np.newaxis] - 1
+    for column, at in others:
+        each = len(column) + 1
+        both, key = _used(key * each + at + 1)
+        values = np.column_stack([values[both // each], both % each - 1])
+    _check_combinations(len(values), [column for column, _ in found])
+    return values, key
+
+
+def _used(key: IntArray) -> tuple[IntArray, IntArray]:
+    """The different numbers of at least 0, ascending, and the place of each among them."""
     if key.max(initial=0) >= _SMALL_KEYS:
-        return pd.factorize(key)[0].astype(np.int64)
+        every, place = np.unique(key, return_inverse=True)
+        return every, place.astype(np.int64)
     used = np.bincount(key) > 0
-    return np.asarray((np.cumsum(used) - 1)[key])
+    every = np.flatnonzero(used)
+    return every, key if used.all() else np.asarray((np.cumsum(used) - 1)[key])
 
 
 def load_group_kernel() -> None:
-    """Compile the count of rows by group, or load it."""
+    """Compile the count of rows by group, or load it: of arrays in memory and of kept ones."""
     n = len(upper_ends())
-    _counted(np.zeros(n, np.int64), 1, np.zeros((n, 1)), np.zeros(n, np.int64), None)
+    proba, y = np.zeros((n, 1)), np.zeros(n, np.int64)
+    _counted(np.zeros(n, np.int64), 1, proba, y, None)
+    proba.flags.writeable = y.flags.writeable = False  # as those of a set that is read
+    _counted(np.zeros(n, np.int64), 1, proba, y, None)
 
 
 def _counted(
@@ -364,6 +376,8 @@ def _codes_of(column: pd.Series[Any]) -> tuple[IntArray, Any]:
     code = column.cat.codes.to_numpy().astype(np.int64)
     every = column.cat.categories
     used = np.bincount(code + 1, minlength=len(every) + 1)[1:] > 0
+    if used.all():
+        return code, every
     return np.concatenate([np.cumsum(used) - 1, [-1]])[code], every[used]
 
 
@@ -387,6 +401,8 @@ def _values_of(values: Any, name: str) -> tuple[GroupColumn, IntArray]:
     else:
         words, inverse = np.unique([str(one) for one in found], return_inverse=True)
         known = GroupColumn(name, np.empty(0), tuple(str(one) for one in words))
+    if (np.diff(inverse) == 1).all():  # in order already
+        return known, code
     place = np.concatenate([inverse.astype(np.int64), [-1]])  # the last is of code -1
     return known, place[code]
 
