@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from kdcal_core.data.column_doubts import Doubt
 from kdcal_core.data.parquet_folder import (
     PartedFiles,
     digest_of_files,
@@ -34,6 +35,7 @@ from kdcal_core.review.folder_tallies import TALLIES, DeclaredGroups
 from kdcal_core.review.named_files import NamedFiles, check_files, scored_review
 from kdcal_core.review.review import Review
 from kdcal_core.review.workspace import Workspace
+from kdcal_core.text import listed
 
 _ROWS_ONLY = {
     "weight": "the counts and sums that are kept are of rows that count alike",
@@ -102,7 +104,21 @@ def sampled_review(
         review = scored_review(workspace, replace(given, **part))  # type: ignore[arg-type]
     assert review.roles is not None
     check_summarised(review.roles, where)
-    return review, size
+    doubts = tuple(_of_clusters(one, given) for one in review.doubts)
+    return replace(review, doubts=doubts), size
+
+
+def _of_clusters(doubt: Doubt, given: NamedFiles) -> Doubt:
+    """The question of rows that belong together, where they cannot be kept together."""
+    if doubt.about != "cluster":
+        return doubt
+    names = listed([repr(one.answer[:40]) for one in doubt.choices if one.answer])
+    sentence = (
+        f"{names} may name what several rows belong to. Rows of a folder count as independent, and "
+        "intervals are too narrow if rows of one are alike. Give the rows as one file for that, or "
+        f"an empty {given.option('cluster')} where rows are independent."
+    )
+    return replace(doubt, sentence=sentence)
 
 
 def source_of(review: Review, given: NamedFiles) -> SourceFiles:

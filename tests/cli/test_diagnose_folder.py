@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -170,6 +171,16 @@ def test_what_needs_the_rows_is_refused(places, capsys, more, what):
     code, out, err = run(capsys, "--predictions", places[0], *more)
     assert (code, out) == (2, "")
     assert what in err
+
+
+def test_a_column_of_patients_is_a_warning_as_clusters_need_the_rows(places, capsys, tmp_path):
+    for file in places[0].glob("*.parquet"):
+        frame = pd.read_parquet(file)
+        frame.assign(patient=np.arange(len(frame)) // 3).to_parquet(tmp_path / file.name)
+    said = " ".join(run(capsys, "--predictions", tmp_path)[1].split())
+    assert "'patient' may name what several rows belong to" in said
+    assert "an empty --cluster where rows are independent" in said
+    assert "several rows" not in run(capsys, "--predictions", tmp_path, "--cluster", "")[1]
 
 
 def test_a_file_that_is_read_is_never_overwritten(places, capsys):
