@@ -12,6 +12,7 @@ from kdcal_core.audit.config import AuditConfig
 from kdcal_core.audit.content import AuditContent
 from kdcal_core.audit.gate_files import with_question
 from kdcal_core.audit.making import (
+    CLASS_BINS,
     AuditSettings,
     ClassCounts,
     Drawn,
@@ -187,7 +188,9 @@ def _counts(summary: ClassSummary, event: int | None) -> ClassCounts:
         reliability=summary_reliability(
             summary, kind="confidence" if event is None else "class", label=event
         ),
-        by_class=summary_reliability(summary, kind="top-label", n_bins=10) if several else None,
+        by_class=summary_reliability(summary, kind="top-label", n_bins=CLASS_BINS)
+        if several
+        else None,
         scores=summary_scores(summary),
         confusion=summary_confusion(summary),
         decisions=None if event is None else summary_decisions(summary, event),

@@ -122,7 +122,7 @@ from kdcal_core.text import in_sentence
 
 _FIT: Which = "calibration"
 _RULE, _BARS = "mon2", 10  # as the page Confidence by class begins
-_CLASS_BINS = 15  # as the page Reliability begins
+CLASS_BINS = 15  # as the page Reliability begins
 _LEAD = "log_loss"  # by which calibrators are ordered, as on the page Compare
 _SEED = 0
 _FAR_ROWS = 1000  # on each sphere, as on the page
@@ -590,7 +590,7 @@ def _counts(sets: Sets, which: Which, event: int | None) -> ClassCounts:
     overview, by_class = set_overview(sets, which=which, event=event), None
     if len(sets.reader.review.classes) > 2:
         by_class = set_reliability(
-            sets, which=which, kind="top-label", n_bins=_CLASS_BINS, strategy="uniform"
+            sets, which=which, kind="top-label", n_bins=CLASS_BINS, strategy="uniform"
         )
     decisions = None if event is None else set_decisions(sets, which=which, event=event)
     return ClassCounts(

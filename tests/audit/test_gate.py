@@ -109,7 +109,7 @@ def test_the_chosen_threshold_is_kept_and_drawn(tmp_path: Path) -> None:
     plain = run_gate(config(path, codes=("KC002",))).content
     drawn, known = ({one.key: one.light for one in each.charts} for each in (content, plain))
     other = [key for key in drawn if drawn[key] != known.get(key)]
-    assert other == ["net_benefit", "decisions", "cost"]
+    assert other == ["net_benefit", "decisions", "rates", "cost"]
     assert known.keys() == drawn.keys() - {"cost"}  # without costs there is none
     (decided,) = (one for one in content.charts if one.key == "decisions")
     assert decided.finding.startswith("At a threshold of 15%: flags ")

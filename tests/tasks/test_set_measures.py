@@ -126,7 +126,8 @@ def sets_of(made: Made) -> Sets:
 
 def given(scored: ScoredSet) -> Sets:
     """One scored set, whatever is asked for."""
-    reader = SimpleNamespace(scored=lambda which: scored, summary=lambda which: None)
+    review = Review("a" * 16)
+    reader = SimpleNamespace(review=review, scored=lambda _: scored, summary=lambda _: None)
     return Sets(reader, quiet)
 
 
@@ -244,7 +245,8 @@ def test_results_about_a_regression_hold_no_rows() -> None:
             return frame
         return kept[key] if key in kept else make()
 
-    review = Review("a" * 16, sets={"calibration": SetInfo("digest", n, None, "set-1")})
+    sets_of_review = {"calibration": SetInfo("digest", n, None, "set-1")}
+    review = Review("a" * 16, sets=sets_of_review, chosen_task="regression")
     reader = SimpleNamespace(review=review, regression_summary=lambda which: None)
     sets = Sets(reader, quiet, open_space=lambda _: space, keep=keep)
     for measure, settings in PIT_ASKED:
