@@ -111,6 +111,7 @@ _BOUND_WORDS = frozenset(
 _LIE = 0.99  # share of rows in which the ends of an interval, or quantiles, lie in order
 _HELD = 0.5  # share of its values between two bounds, from which a column may be their outcome
 _PREDICTED_CLASSES = [name for name in PREDICTED if "class" in name or "label" in name]
+_EXACTLY = 0.9999  # correlation beyond which one column is computed from the other
 _FOLLOWS = 0.5  # correlation from which a column may be what was predicted
 _COUNTS_FOLLOW = 4.0  # the same of counts, in standard errors: their noise is large
 _SHARED_OUT = 0.01  # how far the sum of a row's probabilities may be from one
@@ -357,6 +358,20 @@ def follows(frame: pd.DataFrame, parameters: Parameters, column: str) -> float:
     return float(np.asarray(np.corrcoef(known, rowvar=False))[0, 1])
 
 
+def like_an_outcome(correlation: float) -> float:
+    """How likely a column is the outcome of predictions that it has this correlation with.
+
+    A prediction that follows exactly from a column has it as its input.
+
+    Examples
+    --------
+    >>> like_an_outcome(-0.7), like_an_outcome(1.0), like_an_outcome(float("nan"))
+    (0.7, 0.0, -1.0)
+    """
+    size = abs(correlation)
+    return -1.0 if np.isnan(size) else 0.0 if size > _EXACTLY else float(size)
+
+
 @dataclass(frozen=True)
 class Bounds:
     """Two columns that are the ends of an interval, and its level where their names say it."""
@@ -569,10 +584,10 @@ def _outcome_among(frame: pd.DataFrame, taken: set[str], parameters: Parameters)
     free = _quantities(frame, taken) if parameters else measured_columns(frame, taken)
     if not free:
         return None
-    near = {name: abs(follows(frame, parameters, name)) for name in free}
+    near = {name: follows(frame, parameters, name) for name in free}
     if not any(np.isfinite(list(near.values()))):
         return free[-1]
-    return max(free, key=lambda name: np.nan_to_num(near[name], nan=-1.0))
+    return max(free, key=lambda name: like_an_outcome(near[name]))
 
 
 def measured_columns(frame: pd.DataFrame, taken: set[str]) -> list[str]:

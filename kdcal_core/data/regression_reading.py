@@ -19,6 +19,7 @@ from kdcal_core.data.regression_guesses import (
     held_columns,
     interval_levels,
     is_outcome_name,
+    like_an_outcome,
     measured_columns,
     says_outcome,
 )
@@ -97,7 +98,7 @@ class RegressionReader(ColumnReader):
             name: float("nan") if self.model else follows(self.frame, roles.parameters, name)
             for name in names
         }
-        ordered = [names[0], *sorted(names[1:], key=lambda name: -np.nan_to_num(abs(near[name])))]
+        ordered = [names[0], *sorted(names[1:], key=lambda name: -like_an_outcome(near[name]))]
         others = listed([repr(name[:60]) for name in ordered[1:]], 3)
         return Doubt(
             "target",

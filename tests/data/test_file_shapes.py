@@ -218,6 +218,15 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
         csv(frame(y=EVENT, p_1=P, age=AGE, survey__weight=X)),
         {"weight": "survey weight", "features": ("age",)},
     ),
+    "an input that the forecast is computed from": (
+        csv(frame(size=X, forecast=FORECAST, revenue=SOLD)),
+        {
+            "task": "regression",
+            "target": "revenue",
+            "asks": ["target"],
+            "choices": ["revenue", "size"],
+        },
+    ),
     "a share among features": (
         csv(frame(y=EVENT, utilisation=P, age=AGE)),
         {"outputs": {}, "features": ("utilisation", "age")},
