@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app.audits.audit_words import STATE_MARKS
+from app.shared import in_browser
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.check_list import MARKS, check_list
 from app.shared.kept_audits import kept_chart
@@ -121,7 +122,7 @@ def charts(content: AuditContent, *, of: str) -> None:
         label_visibility="collapsed",
     )
     show(
-        drawn_once(kept_chart, titles[key], dark=is_dark()),
+        drawn_once(kept_chart, titles[key], dark=is_dark(), narrow=in_browser.is_narrow()),
         key=f"audit_chart_{key}",
         of=of,
         which="again" if key == content.charts[0].key else "",

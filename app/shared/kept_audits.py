@@ -18,7 +18,7 @@ from kdcal_core.audit import (
     Record,
     errors_of_content,
 )
-from kdcal_core.charts import Chart, overlaid_chart, same_lines
+from kdcal_core.charts import Chart, overlaid_chart, same_lines, stacked
 from kdcal_core.checks import Verdict
 from kdcal_core.text import without_links
 
@@ -59,8 +59,12 @@ def _numbers(digest: str, _record: Record, _audit: Audit) -> AuditContent:
     return replace(_record.content(_audit), charts=())
 
 
-def kept_chart(kept: KeptChart, *, dark: bool, height: int | None = None) -> Chart:
+def kept_chart(
+    kept: KeptChart, *, dark: bool, height: int | None = None, narrow: bool = False
+) -> Chart:
     """A chart as it was drawn, in the theme; ``height`` is the most that it may have.
+
+    On a ``narrow`` page panels stand one below the other.
 
     Raises
     ------
@@ -68,7 +72,10 @@ def kept_chart(kept: KeptChart, *, dark: bool, height: int | None = None) -> Cha
         If it is none, as in an audit from elsewhere.
     """
     with errors_of_content():
-        figure = go.Figure(kept.figure(dark=dark))
+        drawn = kept.figure(dark=dark)
+        if narrow:
+            drawn["layout"] = {**drawn["layout"], **stacked(drawn["layout"])}
+        figure = go.Figure(drawn)
     if height is not None and (figure.layout.height or height) > height:
         figure.update_layout(height=height)
     return Chart(

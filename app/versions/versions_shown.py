@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from app.shared import session
+from app.shared import in_browser, session
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.check_list import MARKS
 from app.shared.kept_audits import kept_chart, overlaid, same_regions, verdict_badge
@@ -153,5 +153,7 @@ def charts(pair: Sequence[tuple[str, AuditContent]], *, of: str) -> None:
     ):
         with cell:
             st.subheader(escape_markdown(label, 120), anchor=False)
-            chart = drawn_once(kept_chart, charts[key], dark=is_dark())
+            chart = drawn_once(
+                kept_chart, charts[key], dark=is_dark(), narrow=in_browser.is_narrow()
+            )
             show(chart, key=f"versions_{key}_{place}", of=f"{of} {place}")

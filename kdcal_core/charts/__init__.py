@@ -173,6 +173,7 @@ from kdcal_core.charts.sequential_test import (
     gap_chart,
     gap_words,
 )
+from kdcal_core.charts.stacked import stacked
 from kdcal_core.charts.trend import Trend, TrendPoint, trend_chart, trend_table, trend_words
 from kdcal_core.charts.two_rows import row_pair_chart
 from kdcal_core.charts.versions import version_curves_chart, version_quantiles_chart
@@ -351,6 +352,7 @@ __all__ = [
     "sizes_chart",
     "slice_words",
     "split_chart",
+    "stacked",
     "standing_out_words",
     "surest_words",
     "surfaces_chart",

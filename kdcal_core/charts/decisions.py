@@ -64,7 +64,7 @@ flagged rows with the event. Bands are their exact (Clopper-Pearson) 95% interva
 threshold by itself. Sensitivity falls as the threshold rises, and specificity rises.
 """
 _POINTS = 240
-_RATE_POINTS = 100
+_RATE_POINTS = 60
 _SHOWN = 0.01  # share of rows still flagged at the right end of the axis
 _HARDLY = 0.01  # share of rows whose flags make a decision that is hardly one
 

@@ -20,6 +20,12 @@ from kdcal_core.tasks import Sets
 pytestmark = pytest.mark.browser
 
 
+# the width in pixels of the narrowest panel of all charts
+PANELS = """Math.min(...[...document.querySelectorAll('.plot')].flatMap(one =>
+  Object.entries(one._fullLayout).filter(([name]) => name.startsWith('xaxis'))
+    .map(([, axis]) => axis._length)))"""
+
+
 @dataclass
 class Opened:
     """A report in a tab, with what the tab asked for and complained of."""
@@ -88,6 +94,7 @@ def test_a_report_can_be_read_by_everyone(opened: Opened) -> None:
         opened.page,
         "document.documentElement.scrollWidth <= document.documentElement.clientWidth",
     )
+    _until(opened.page, f"{PANELS} >= 100")  # those side by side stand below each other
     opened.page.set_viewport_size(SIZE)
 
 

@@ -1,7 +1,9 @@
 "use strict";
-for (const place of document.querySelectorAll(".plot")) {
+const narrow = matchMedia("screen and (max-width: 600px)");
+function draw(place) {
   const figure = JSON.parse(document.getElementById(place.id + "-figure").textContent);
-  Plotly.newPlot(place, figure.data, figure.layout, {
+  const layout = narrow.matches ? { ...figure.layout, ...figure.narrow } : figure.layout;
+  Plotly.react(place, figure.data, layout, {
     displayModeBar: false,
     displaylogo: false,
     showSendToCloud: false,
@@ -10,3 +12,8 @@ for (const place of document.querySelectorAll(".plot")) {
     responsive: true,
   });
 }
+function drawAll() {
+  document.querySelectorAll(".plot").forEach(draw);
+}
+drawAll();
+narrow.addEventListener("change", drawAll);

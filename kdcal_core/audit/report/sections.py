@@ -21,6 +21,7 @@ from kdcal_core.audit.project import Audit
 from kdcal_core.audit.report.happenings import ordered_findings
 from kdcal_core.audit.report.prose import how_to_read
 from kdcal_core.audit.words import FINDING_WORDS, date_text
+from kdcal_core.charts import stacked
 from kdcal_core.checks import (
     FAMILIES,
     VERDICTS,
@@ -310,7 +311,12 @@ def chart_view(chart: KeptChart, at: int) -> ChartView:
 def _still(figure: dict[str, Any]) -> dict[str, Any]:
     """The figure as a document shows it: as wide as its place, without zooming, and small."""
     layout = {name: one for name, one in figure["layout"].items() if name != "width"}
-    return {"data": _in_single_precision(figure["data"]), "layout": {**layout, "dragmode": False}}
+    layout["dragmode"] = False
+    return {
+        "data": _in_single_precision(figure["data"]),
+        "layout": layout,
+        "narrow": stacked(layout),
+    }
 
 
 def _in_single_precision(value: Any) -> Any:
