@@ -139,11 +139,11 @@ class RecommendedRecalibration(StoredRecalibrator):
     --------
     >>> import numpy as np
     >>> from kdcal_core.distributions import Normal
-    >>> x, noise = np.random.default_rng(0).normal(size=(2, 400))
-    >>> fitted = RecommendedRecalibration(k=50).fit(Normal(x, 1.0), x + noise, x)
+    >>> x, noise = np.random.default_rng(0).normal(size=(2, 120))
+    >>> fitted = RecommendedRecalibration(k=25).fit(Normal(x, 1.0), x + noise, x)
     >>> print(fitted.chosen_, "-", fitted.reason_)
     model - The model as it is was chosen: its CRPS is ...
-    >>> RecommendedRecalibration(k=50).fit(Normal(x, 1.0), x + 2 + noise, x).chosen_
+    >>> RecommendedRecalibration(k=25).fit(Normal(x, 1.0), x + 2 + noise, x).chosen_
     'isotonic'
     """
 
