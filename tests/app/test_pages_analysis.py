@@ -28,7 +28,7 @@ def pictures(drawn: Sequence[Any]) -> set[str]:
 
 
 # of two classes and of ten, with a model and without; that each sample opens and is diagnosed is
-# tried with the Load page and on the command line
+# tried with the Load page and the golden figures
 @pytest.mark.parametrize("sample", ["digits", "breast_cancer", "adult", "digits_predictions"])
 @pytest.mark.parametrize("page", PAGES)
 def test_a_sample_fills_every_page(review_ids: dict[str, str], sample: str, page: str) -> None:
