@@ -32,6 +32,7 @@ from kdcal_core.diagnostics.summaries import (
     ClassSummary,
     RegressionSummary,
     Summary,
+    judged_rows,
     summary_confusion,
     summary_decisions,
     summary_estimates,
@@ -72,7 +73,7 @@ class LoadedSummary:
         progress: Progress = silent,
     ) -> AuditContent:
         """The audit of the summary, in any process that sees the folder in which it lies."""
-        summary = load(Path(folder) / _SUMMARY, TALLIES[self.review.task].kind)
+        summary = judged_rows(load(Path(folder) / _SUMMARY, TALLIES[self.review.task].kind))
         content = summary_audit(self.review, summary, settings, progress)
         (table,) = content.subject.tables
         tables = (replace(table, files=self.files),)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.checks.summary_evidence import SummaryEvidence
@@ -41,7 +43,7 @@ def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
 
 def _needs_of_summary(evidence: SummaryEvidence) -> str | None:
     joint = evidence.scored.joint
-    if joint.trace() == joint.sum():
+    if not np.where(np.eye(len(joint)), 0, joint).any():
         return _NO_ERROR
     return None if evidence.event is None else _why_not(summary_risk(evidence.scored))
 

@@ -26,7 +26,9 @@ def _rarest(counts: IntArray, classes: Sequence[str]) -> Part:
 
 
 def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
-    return [_rarest(evidence.scored.joint.sum(axis=1), evidence.scored.classes)]
+    summary = evidence.scored
+    rows = summary.joint.sum(axis=1) if summary.weights is None else summary.weights.of_class
+    return [_rarest(np.asarray(rows), summary.classes)]
 
 
 Check(

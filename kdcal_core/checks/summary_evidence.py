@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kdcal_core.data import Task
-from kdcal_core.diagnostics.summaries import ClassSummary, RegressionSummary, Summary
+from kdcal_core.diagnostics.summaries import ClassSummary, RegressionSummary, Summary, rows_of
 
 NEEDS_ROWS = (
     "It cannot be computed because it needs the rows themselves. The rows lie in many files, "
@@ -41,7 +41,7 @@ class SummaryEvidence:
     @property
     def n_rows(self) -> int:
         """Rows that are judged."""
-        return self.summary.n
+        return rows_of(self.summary)
 
     @property
     def scored(self) -> ClassSummary:

@@ -39,6 +39,8 @@ from kdcal_core.diagnostics.summaries import (
     ClassSummary,
     RegressionSummary,
     Summary,
+    judged_rows,
+    rows_of,
     summary_confusion,
     summary_coverage,
     summary_estimates,
@@ -62,10 +64,10 @@ from kdcal_core.text import counted, listed, printable
 _BINS: dict[Task, int] = {"classification": 15, "regression": 20}
 
 NEEDS_ROWS: dict[Task, str] = {
-    "classification": "Computed from counts of all rows. Row weights, dependent rows, cautions "
-    "about single rows and tests that need the rows are not available for a folder.",
-    "regression": "Computed from counts and sums of all rows. Row weights, dependent rows, "
-    "cautions about single rows and regions of a column are not available for a folder.",
+    "classification": "Computed from counts of all rows. Dependent rows, cautions about single "
+    "rows and tests that need the rows are not available for a folder.",
+    "regression": "Computed from counts and sums of all rows. Dependent rows, cautions about "
+    "single rows and regions of a column are not available for a folder.",
 }
 
 
@@ -107,7 +109,7 @@ def run_folder(options: argparse.Namespace) -> Report:
                 executor=executor,
                 source=source_of(review, given),
             )
-        measured = _measured(summary, review, options, event)
+        measured = _measured(judged_rows(summary), review, options, event)
         doubts = doubts_words(review)
     name = name_of_parted(where)
     inputs, settings = _inputs(name, size, summary, review), _settings(options, review)
@@ -169,7 +171,7 @@ def measure_summary(
         confusion_finding(counts, summary.classes),
         *class_groups_words(groups),
     )
-    scored = SummarisedSet("calibration", summary.digest, summary.n, summary.classes)
+    scored = SummarisedSet("calibration", summary.digest, rows_of(summary), summary.classes)
     return Measured(
         scored, findings, _notes(summary), estimates, by_class, diagram, counts, event, groups
     )
@@ -201,7 +203,7 @@ def measure_regression_summary(
     if summary.groups is not None:
         groups = summary_pit_group_search(summary, level=level)
     return MeasuredRegression(
-        scored=SummarisedSet("calibration", summary.digest, summary.n),
+        scored=SummarisedSet("calibration", summary.digest, rows_of(summary)),
         family=summary.family,
         findings=(*regression_findings(held, found), *pit_groups_words(groups)),
         notes=(*_notes(summary), *notes),
@@ -216,7 +218,8 @@ def measure_regression_summary(
 
 
 def _notes(summary: Summary) -> tuple[str, ...]:
-    return (NEEDS_ROWS[summary.task],)
+    weighted = () if summary.weights is None else (summary.weights.words,)
+    return (*weighted, NEEDS_ROWS[summary.task])
 
 
 def _text(
@@ -246,7 +249,7 @@ def _inputs(
         "model": model_input(review),
         "calibration": {
             "name": name,
-            "rows": summary.n,
+            "rows": rows_of(summary),
             "files": size.files,
             "row_groups": size.groups,
             "summary_sha256": summary.digest,
@@ -267,6 +270,7 @@ def _settings(options: argparse.Namespace, review: Review) -> dict[str, Any]:
     }
     return {
         "target": options.target,
+        **({"weight": options.weight} if options.weight else {}),
         "level": options.level,
         **({"groups": options.groups} if options.groups else {}),
         **of_task[review.task],

@@ -11,6 +11,7 @@ from scipy.stats import rankdata
 
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.targets import Target, confidence_target, overall_effect
+from kdcal_core.statistics import whole_rows
 
 DEGREES = 8
 """Shapes of a fault that are tried: an offset, a slope, and six polynomials of the rank."""
@@ -100,15 +101,15 @@ def cells_test(score: FloatArray, count: FloatArray, hits: FloatArray, seed: int
     True
     """
     score = np.clip(score, _CLIP, 1.0 - _CLIP)
-    n = int(count.sum())
+    n, rows = int(count.sum()), whole_rows(count)
     spread = np.sqrt(score * (1.0 - score) * count)
     last = np.cumsum(count)
     near = np.searchsorted(last, np.ceil(np.array(_NEAR_ENDS) * n))
     rank = (last - 0.5 * count) / n
 
     def redrawn(rng: np.random.Generator, draws: int) -> FloatArray:
-        drawn = rng.binomial(count.astype(np.int64), score, size=(draws, len(score)))
-        return np.asarray((drawn - count * score) / spread)
+        drawn = rng.binomial(rows, score, size=(draws, len(score)))
+        return np.asarray((drawn - rows * score) / spread)
 
     shapes = _placed_shapes(score, spread, rank, _log_odds(score)[near])
     return _p_value((hits - count * score) / spread, score, spread, shapes, n, redrawn, seed)

@@ -32,7 +32,7 @@ from kdcal_core.diagnostics.targets import (
     targets,
 )
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import BinDependence, effective_size
+from kdcal_core.statistics import BinDependence, effective_size, whole_rows
 
 Floats = NDArray[np.floating[Any]]
 
@@ -243,9 +243,10 @@ def _drawn(
     In single precision, which halves the time of the transforms and moves an interval's ends by
     about 1e-8.
     """
-    hits = rng.binomial(cells.count.astype(np.int64), chance, size=(n_boot, len(chance)))
+    rows = whole_rows(cells.count)
+    hits = rng.binomial(rows, chance, size=(n_boot, len(chance)))
     mass = np.zeros((n_boot, cells.size), dtype=np.float32)
-    noise = hits / cells.count - chance
+    noise = (hits - rows * chance) / cells.count
     if cells.together is not None:
         noise = shared_noise(cells.together, noise, cells.own, chance, rng)
     mass[:, cells.place] = cells.share * noise

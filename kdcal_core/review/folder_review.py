@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from kdcal_core.data import weight_column
 from kdcal_core.data.column_doubts import Doubt
 from kdcal_core.data.parquet_folder import (
     PartedFiles,
@@ -21,6 +22,8 @@ from kdcal_core.data.parquet_folder import (
     parquet_files,
     place_of_parted,
 )
+from kdcal_core.diagnostics.summaries import rows_of
+from kdcal_core.diagnostics.summaries.row_weights import unit_of_weights
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, silent
 from kdcal_core.review.folder_source import SourceFiles
@@ -33,12 +36,12 @@ from kdcal_core.review.folder_summary import (
 )
 from kdcal_core.review.folder_tallies import TALLIES, DeclaredGroups
 from kdcal_core.review.named_files import NamedFiles, check_files, scored_review
+from kdcal_core.review.reader import ReviewReader
 from kdcal_core.review.review import Review
 from kdcal_core.review.workspace import Workspace
 from kdcal_core.text import listed
 
 _ROWS_ONLY = {
-    "weight": "the counts and sums that are kept are of rows that count alike",
     "cluster": "the intervals of dependent rows need the rows of each cluster together",
     "time": "the intervals of dependent rows need the rows in the order of their times",
     "by": "the regions of a column follow from all its values",
@@ -61,7 +64,7 @@ def refuse_for_folder(given: NamedFiles) -> None:
     Raises
     ------
     InputError
-        For other tables beside the folder, and for columns of weights, clusters, times or regions.
+        For other tables beside the folder, and for columns of clusters, times or regions.
         As `kdcal_core.review.check_files`.
     """
     for name, why in _ROWS_ONLY.items():
@@ -104,6 +107,11 @@ def sampled_review(
         review = scored_review(workspace, replace(given, **part))  # type: ignore[arg-type]
     assert review.roles is not None
     check_summarised(review.roles, where)
+    if review.roles.weight is not None:
+        reader = ReviewReader(workspace, review.id, review=review)
+        weight = weight_column(reader.frame("calibration", [review.roles.weight]), review.roles)
+        assert weight is not None
+        size = replace(size, unit=unit_of_weights(weight, size.rows))
     doubts = tuple(_of_clusters(one, given) for one in review.doubts)
     return replace(review, doubts=doubts), size
 
@@ -187,12 +195,13 @@ def whole_review(
             file=place_of_parted(folder),
         )
     table, scored = review.tables["calibration"], review.sets["calibration"]
-    table = replace(table, name=name_of_parted(folder), digest=digest, n_rows=summary.n)
+    n = rows_of(summary)
+    table = replace(table, name=name_of_parted(folder), digest=digest, n_rows=n)
     scored = replace(
         scored,
         digest=summary.digest,
-        answers="",  # a summary knows no weights or clusters that its digest could depend on
-        n_rows=summary.n,
+        answers="",  # a summary does not know the answers apart from their weights
+        n_rows=n,
         **TALLIES[review.task].facts(summary),
     )
     return replace(review, tables={"calibration": table}, sets={"calibration": scored})

@@ -30,7 +30,7 @@ from kdcal_core.data.parquet_folder import (
     parquet_files,
     place_of_parted,
 )
-from kdcal_core.diagnostics.summaries import Summary
+from kdcal_core.diagnostics.summaries import Summary, rows_of
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
 from kdcal_core.jobs.executors import chosen_executor
@@ -51,10 +51,14 @@ _ME = "kdcal_core.review.folder_summary:"
 
 @dataclass(frozen=True)
 class FolderSize:
-    """How much a folder holds: row groups, and the rows of each file in the order of names."""
+    """How much a folder holds: row groups, and the rows of each file in the order of names.
+
+    ``unit`` is that in which weights of rows are counted, where they have any.
+    """
 
     groups: int
     file_rows: tuple[int, ...]
+    unit: float = 1.0
 
     @property
     def files(self) -> int:
@@ -142,24 +146,32 @@ def summary_of_folder(
     ------
     InputError
         For a value that cannot be used; the error names its file, row group and row of the file.
-        For roles that a summary does not know: row weights, clusters and times need the rows, and
-        so do predictions that are single numbers. For declared groups that cannot be counted
-        (:func:`kdcal_core.diagnostics.summaries.class_groups`).
+        For roles that a summary does not know: clusters and times need the rows, and so do
+        predictions that are single numbers. For declared groups of weighted rows, and those that
+        cannot be counted (:func:`kdcal_core.diagnostics.summaries.class_groups`).
     """
     check_summarised(roles, folder)
-    for name in ("weight", "cluster", "time"):
+    for name in ("cluster", "time"):
         if getattr(roles, name) is not None:
             raise InputError(
                 f"A summary of a folder knows no {name} of rows",
                 fix=f"Leave the {name} out, or give the rows as one file.",
                 column=getattr(roles, name),
             )
+    if roles.weight is not None and groups is not None and groups.columns:
+        raise InputError(
+            "Groups of weighted rows cannot be judged from counts, because the weights of each "
+            "group say how certain its numbers are",
+            fix="Leave the groups or the weights out, or give the rows as one file.",
+            column=roles.weight,
+        )
     files = _files(folder, roots)["files"]
     given = {
         "roles": asdict(roles),
         "classes": list(classes),
         "groups": asdict(groups or DeclaredGroups()),
         "source": asdict(source or SourceFiles()),
+        "unit": 1.0 if size is None else size.unit,
     }
     if executor is not None and size is not None and size.files == len(files):
         found = _summary_of_parts(files, given, size, executor, progress or silent)
@@ -224,7 +236,7 @@ def _summary_of_parts(
             for future in wait(running, 0.2, FIRST_COMPLETED).done:
                 at = running.pop(future)
                 made[at] = future.result()
-                done += made[at].n
+                done += rows_of(made[at])
             progress(done / size.rows, f"Read {done:,} of {counted(size.rows, 'row')}")
     finally:
         for future in running:
@@ -280,7 +292,7 @@ def summary_of_part(asked: dict[str, Any], expected: int, progress: Progress = s
             **_reading(task),
         )
         found = load(Path(folder), TALLIES[task].kind)
-    if found.n != expected:
+    if rows_of(found) != expected:
         raise InputError(
             "The files changed while they were read", fix="Start again once they are written."
         )
@@ -324,6 +336,7 @@ def summarise_files(
     classes: list[str],
     groups: dict[str, Any],
     source: dict[str, Any],
+    unit: float,
     folder: str,
     progress: Progress = silent,
     first: int = 0,
@@ -340,6 +353,7 @@ def summarise_files(
         groups=decode(DeclaredGroups, groups),
         first=first,
         source=FolderSource.of(decode(SourceFiles, source), known),
+        unit=unit,
     )
     save(Path(folder), found)
 
@@ -358,6 +372,7 @@ def summarise_table(
     groups: DeclaredGroups | None = None,
     first: int = 0,
     source: FolderSource | None = None,
+    unit: float = 1.0,
 ) -> Summary:
     """The summary of all rows; the number of threads does not change its bytes.
 
@@ -385,7 +400,7 @@ def summarise_table(
 
     def work() -> Summary | None:
         nonlocal done
-        tally = rows(roles, classes, declared, source)
+        tally = rows(roles, classes, declared, source, unit)
         while not stop.is_set():
             with lock:
                 if not left:

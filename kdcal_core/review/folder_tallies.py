@@ -18,6 +18,7 @@ from kdcal_core.data import (
     outcome_column,
     target_labels,
     true_mean_column,
+    weight_column,
 )
 from kdcal_core.diagnostics.summaries import (
     ClassSummary,
@@ -26,6 +27,7 @@ from kdcal_core.diagnostics.summaries import (
     RegressionSummary,
     Summary,
     class_groups,
+    effective_forecasts,
     summarise_regression,
 )
 from kdcal_core.diagnostics.summaries.group_summary import load_group_kernel
@@ -56,6 +58,8 @@ class FolderTally(ABC):
         Without columns none are counted.
     source : FolderSource
         Makes the predictions of the rows.
+    unit : float
+        In which weights of rows are counted.
 
     Attributes
     ----------
@@ -67,7 +71,12 @@ class FolderTally(ABC):
 
     @abstractmethod
     def __init__(
-        self, roles: Roles, classes: Sequence[str], groups: DeclaredGroups, source: FolderSource
+        self,
+        roles: Roles,
+        classes: Sequence[str],
+        groups: DeclaredGroups,
+        source: FolderSource,
+        unit: float = 1.0,
     ) -> None: ...
 
     @abstractmethod
@@ -95,16 +104,22 @@ class ClassRows(FolderTally):
     kind = ClassSummary
 
     def __init__(
-        self, roles: Roles, classes: Sequence[str], groups: DeclaredGroups, source: FolderSource
+        self,
+        roles: Roles,
+        classes: Sequence[str],
+        groups: DeclaredGroups,
+        source: FolderSource,
+        unit: float = 1.0,
     ) -> None:
         self._roles, self._classes, self._tally = roles, tuple(classes), ClassTally(classes)
-        self._asked, self._source = groups, source
+        self._asked, self._source, self._unit = groups, source, unit
         self._groups: GroupSummary | None = None
 
     def add(self, frame: pd.DataFrame, *, first: int) -> None:
         proba = self._source.proba(frame, self._roles, self._classes)
         y = target_labels(frame, self._roles, self._classes)
-        self._tally.add(proba, y, first=first)
+        weight = weight_column(frame, self._roles)
+        self._tally.add(proba, y, first=first, weight=weight, unit=self._unit)
         if columns := list(self._asked.columns):
             scored = ScoredSet(check_proba(proba), y, self._classes, "", "calibration")
             part = class_groups(frame[columns], scored, self._asked.event)
@@ -122,9 +137,10 @@ class ClassRows(FolderTally):
 
     @staticmethod
     def facts(summary: ClassSummary) -> dict[str, Any]:
+        rows = summary.joint.sum(axis=1).tolist()
         return {
             "accuracy": float(np.trace(summary.joint)) / summary.n,
-            "class_rows": tuple(summary.joint.sum(axis=1).tolist()),
+            "class_rows": tuple(rows) if summary.weights is None else summary.weights.of_class,
         }
 
 
@@ -134,9 +150,15 @@ class RegressionRows(FolderTally):
     kind = RegressionSummary
 
     def __init__(
-        self, roles: Roles, classes: Sequence[str], groups: DeclaredGroups, source: FolderSource
+        self,
+        roles: Roles,
+        classes: Sequence[str],
+        groups: DeclaredGroups,
+        source: FolderSource,
+        unit: float = 1.0,
     ) -> None:
         self._roles, self._groups, self._source = roles, list(groups.columns), source
+        self._unit = unit
         self._total: RegressionSummary | None = None
 
     def add(self, frame: pd.DataFrame, *, first: int) -> None:
@@ -148,6 +170,8 @@ class RegressionRows(FolderTally):
             first=first,
             true_mean=true_mean_column(frame, roles),
             groups=frame[self._groups] if self._groups else None,
+            weight=weight_column(frame, roles),
+            unit=self._unit,
         )
         self._total = part if self._total is None else self._total + part
 
@@ -161,9 +185,10 @@ class RegressionRows(FolderTally):
 
     @staticmethod
     def facts(summary: RegressionSummary) -> dict[str, Any]:
+        judged = effective_forecasts(summary)
         return {
             "rmse": (summary.moments("squared error")[0] / summary.n) ** 0.5,
-            "outside": int(summary.pit[0] + summary.pit[-1]),
+            "outside": round(float(judged.pit[0] + judged.pit[-1])),
         }
 
 
@@ -179,5 +204,6 @@ def columns_of(roles: Roles, source: FolderSource, groups: DeclaredGroups) -> li
     InputError
         For predictions of which a summary cannot be made in one pass.
     """
-    named = (*source.columns(roles), roles.target, roles.true_mean, *groups.columns)
+    others = (roles.target, roles.true_mean, roles.weight)
+    named = (*source.columns(roles), *others, *groups.columns)
     return [one for one in dict.fromkeys(named) if one]

@@ -79,6 +79,7 @@ __all__ = [
     "top_label_log_losses",
     "units",
     "weighted_quantile",
+    "whole_rows",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -268,6 +269,19 @@ def kish(weight: FloatArray) -> float:
     2.6666666666666665
     """
     return float(weight.sum() ** 2 / np.square(weight).sum())
+
+
+def whole_rows(count: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Counts (c,) as whole numbers whose running totals differ by at most half a row.
+
+    For binomial draws in cells of weighted rows, whose counts are fractions.
+
+    Examples
+    --------
+    >>> whole_rows(np.array([0.4, 0.4, 2.0, 0.4])).tolist()
+    [0, 1, 2, 0]
+    """
+    return np.diff(np.rint(np.cumsum(count)), prepend=0.0).astype(np.int64)
 
 
 def t_quantile(level: float, freedom: float) -> float:

@@ -172,6 +172,26 @@ def test_verdicts_and_numbers_are_those_of_one_table(
         assert chart.finding == known.finding
 
 
+@pytest.mark.parametrize("k", [2, 0])
+def test_weighted_rows_are_judged_as_those_of_one_table(k: int, tmp_path: Path) -> None:
+    folder, whole = written(tmp_path, k, 1.0)
+    gates = []
+    for path in (folder, whole):
+        asked = config(path)
+        gates.append(run_gate(replace(asked, files=replace(asked.files, weight="age"))))
+    ours, theirs = (one.content.checked for one in gates)
+    assert (gates[0].verdict, ours.n) == (gates[1].verdict, 3000)
+    for a, b in zip(ours.results, theirs.results, strict=True):
+        if a.code not in FROM_SUMMARY or a.code == "KC203":
+            continue
+        assert a.verdict == b.verdict, a.code
+        for part, known in zip(a.parts, b.parts, strict=True):
+            one, two = part.estimate, known.estimate
+            room = 0.1 * (two.high - two.low) + 3e-3
+            assert one.value == pytest.approx(two.value, abs=room), (a.code, one.name)
+            assert (one.low, one.high) == pytest.approx((two.low, two.high), abs=2 * room), a.code
+
+
 def test_the_folder_is_named_with_what_identifies_it(fair: tuple[Gate, Gate]) -> None:
     ours, theirs = fair
     jsonschema.validate(gate_json(ours), SCHEMA)
@@ -303,7 +323,7 @@ def test_a_check_that_must_be_answered_is_not_passed_over(tmp_path: Path) -> Non
 def test_what_needs_the_rows_is_refused(tmp_path: Path) -> None:
     folder, whole = written(tmp_path, 2, 1.0)
     asked = config(folder)
-    for name, value in (("weight", "place"), ("evaluation", str(whole)), ("training", str(whole))):
+    for name, value in (("cluster", "place"), ("evaluation", str(whole)), ("training", str(whole))):
         with pytest.raises(
             InputError, match=f"{name} cannot be given for a folder or a list of files: "
         ):

@@ -87,6 +87,36 @@ def test_the_numbers_are_those_of_one_file(places, capsys):
         assert a["meaning"] == b["meaning"]
 
 
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_weighted_rows_have_the_numbers_of_one_file(task, places, capsys, tmp_path):
+    table = pq.read_table(places[1])
+    n = table.num_rows
+    rng = np.random.default_rng(2)
+    if task == "regression":
+        mean = rng.normal(size=n)
+        table = pa.table({"mean": mean, "std": np.ones(n), "y": mean + 1.2 * rng.normal(size=n)})
+    weight = rng.gamma(2.0, 1.0, n)
+    table = table.append_column("w", pa.array(weight))
+    (tmp_path / "parts").mkdir()
+    pq.write_table(table.slice(0, 1700), tmp_path / "parts" / "a.parquet", row_group_size=500)
+    pq.write_table(table.slice(1700), tmp_path / "parts" / "b.parquet")
+    pq.write_table(table, tmp_path / "whole.parquet")
+    asked = ["--weight", "w", "--json", "-"]
+    (ours, _), (theirs, _) = (
+        (json.loads(run(capsys, "--predictions", tmp_path / name, *asked)[1]), None)
+        for name in ("parts", "whole.parquet")
+    )
+    assert ours["settings"]["weight"] == "w"
+    (ours,), (theirs,) = ours["sets"], theirs["sets"]
+    assert ours["n"] == theirs["n"] == n
+    kish = weight.sum() ** 2 / np.square(weight).sum()
+    assert f"those of {kish:,.0f} rows that count alike (Kish)" in ours["notes"][0]
+    for a, b in zip(ours["estimates"], theirs["estimates"], strict=True):
+        assert a["label"] == b["label"]
+        width = b["high"] - b["low"]
+        assert a["value"] == pytest.approx(b["value"], abs=0.2 * width + 1e-3), a["label"]
+
+
 def test_a_regression_has_the_numbers_of_one_file(forecasts, capsys):
     kind, folder, whole = forecasts
     code, out, err = run(capsys, "--predictions", folder, "--json", "-")
@@ -162,7 +192,7 @@ def test_the_report_says_what_is_not_available(places, capsys):
 @pytest.mark.parametrize(
     ("more", "what"),
     [
-        (["--weight", "p_yes"], "--weight"),
+        (["--cluster", "p_yes"], "--cluster"),
         (["--bins", "51"], "51"),
         (["--evaluation", "x.csv"], "--evaluation"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -113,9 +114,12 @@ def test_a_cancelled_pass_ends(tmp_path):
 
 def test_what_needs_the_rows_is_refused(tmp_path):
     made(tmp_path)
-    weighted = Roles(target="y", outputs=(("yes", "p"),), weight="other")
-    with pytest.raises(InputError, match="weight"):
-        summary_of_folder(tmp_path, weighted, CLASSES, tmp_path)
+    clustered = Roles(target="y", outputs=(("yes", "p"),), cluster="other")
+    with pytest.raises(InputError, match="cluster"):
+        summary_of_folder(tmp_path, clustered, CLASSES, tmp_path)
+    weighted, groups = replace(clustered, cluster=None, weight="other"), DeclaredGroups(("p",))
+    with pytest.raises(InputError, match="Groups of weighted rows"):
+        summary_of_folder(tmp_path, weighted, CLASSES, tmp_path, groups=groups)
     numbers = Roles(task="regression", target="y", family="point", parameters=(("mean", "p"),))
     with pytest.raises(InputError, match="single numbers cannot be given as a folder") as found:
         summary_of_folder(tmp_path, numbers, (), tmp_path)

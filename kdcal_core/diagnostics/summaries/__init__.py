@@ -29,7 +29,12 @@ from kdcal_core.diagnostics.summaries.class_questions import (
     summary_test,
 )
 from kdcal_core.diagnostics.summaries.class_shift import summary_shift
-from kdcal_core.diagnostics.summaries.class_summary import ClassSummary, ClassTally, summarise
+from kdcal_core.diagnostics.summaries.class_summary import (
+    ClassSummary,
+    ClassTally,
+    effective_rows,
+    summarise,
+)
 from kdcal_core.diagnostics.summaries.drawn_rows import DRAWN, DrawnRows
 from kdcal_core.diagnostics.summaries.group_estimates import (
     summary_group_regions,
@@ -63,12 +68,26 @@ from kdcal_core.diagnostics.summaries.regression_estimates import (
 )
 from kdcal_core.diagnostics.summaries.regression_summary import (
     RegressionSummary,
+    effective_forecasts,
     summarise_regression,
 )
 from kdcal_core.diagnostics.summaries.score_grid import BINS
 
 Summary = ClassSummary | RegressionSummary
 """What is kept of the rows of either task."""
+
+
+def judged_rows(summary: Summary) -> Summary:
+    """The summary from which estimates follow: of weighted rows, one of Kish's number of rows."""
+    if isinstance(summary, ClassSummary):
+        return effective_rows(summary)
+    return effective_forecasts(summary)
+
+
+def rows_of(summary: Summary) -> int:
+    """Rows that were counted."""
+    return summary.n if summary.weights is None else summary.weights.rows
+
 
 __all__ = [
     "BINS",
@@ -83,7 +102,11 @@ __all__ = [
     "certain_rows",
     "class_groups",
     "distinct_rows",
+    "effective_forecasts",
+    "effective_rows",
+    "judged_rows",
     "pit_groups",
+    "rows_of",
     "summarise",
     "summarise_regression",
     "summary_anchor",

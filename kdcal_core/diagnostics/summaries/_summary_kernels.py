@@ -17,11 +17,11 @@ _CLIP = 1e-12
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _put(sums: Array, at: int, value: float) -> None:
-    """Add a number below 1,000, rounded to 44 bits behind the point, to a sum of two integers."""
+def _put(sums: Array, at: int, value: float, m: int) -> None:
+    """Add m times a number below 1,000, rounded to 44 bits behind the point, to two integers."""
     fixed = np.int64(value * 17592186044416.0 + 0.5)  # 2^44
-    sums[at, 0] += fixed >> 26
-    sums[at, 1] += fixed & _LOW
+    sums[at, 0] += (fixed >> 26) * m
+    sums[at, 1] += (fixed & _LOW) * m
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -128,6 +128,7 @@ def add_exactly(values: Array, bits: Array, largest: float, half: int, total: Ar
 def add_rows(
     proba: Array,
     y: Array,
+    times: Array,
     first: int,
     ends: Array,
     starts: Array,
@@ -140,9 +141,10 @@ def add_rows(
 ) -> int:
     """Add rows to the counts; the first faulty row, or -1.
 
-    ``proba`` (n, K), ``y`` (n,), ``first`` the position of the first row; ``ends`` and ``starts``
-    of the grid, ``bins`` (C,) the coarse bin of each cell. ``cells`` (2, K, C, 4), ``joint``
-    (K, K), ``sums`` (12, 2) and ``blocks`` (B, K, bins, 3) are changed.
+    ``proba`` (n, K), ``y`` (n,); ``times`` (n,) how often each row counts, (0,) for once; ``first``
+    the position of the first row; ``ends`` and ``starts`` of the grid, ``bins`` (C,) the coarse
+    bin of each cell. ``cells`` (2, K, C, 4), ``joint`` (K, K), ``sums`` (12, 2) and ``blocks``
+    (B, K, bins, 3) are changed.
     """
     n, k = proba.shape
     buckets = float(len(starts) - 1)
@@ -166,6 +168,7 @@ def add_rows(
             if p[j] > p[best]:
                 best = j
         block = _block(first + i) % n_blocks
+        m = times[i] if len(times) else 1
         for j in range(k):
             hit = 1 if label == j else 0
             square += (p[j] - hit) * (p[j] - hit)
@@ -180,36 +183,36 @@ def add_rows(
                 else:
                     high = middle
             fixed = np.int64(score * 9007199254740992.0)  # 2^53, exact from 0.5
-            cells[1, j, low, 0] += 1
-            cells[1, j, low, 1] += hit
-            cells[1, j, low, 2] += fixed >> 26
-            cells[1, j, low, 3] += fixed & _LOW
+            cells[1, j, low, 0] += m
+            cells[1, j, low, 1] += hit * m
+            cells[1, j, low, 2] += (fixed >> 26) * m
+            cells[1, j, low, 3] += (fixed & _LOW) * m
             if j == best:
-                cells[0, j, low, 0] += 1
-                cells[0, j, low, 1] += hit
-                cells[0, j, low, 2] += fixed >> 26
-                cells[0, j, low, 3] += fixed & _LOW
+                cells[0, j, low, 0] += m
+                cells[0, j, low, 1] += hit * m
+                cells[0, j, low, 2] += (fixed >> 26) * m
+                cells[0, j, low, 3] += (fixed & _LOW) * m
             bin_ = bins[low]
-            blocks[block, j, bin_, 0] += 1
-            blocks[block, j, bin_, 1] += hit
-            blocks[block, j, bin_, 2] += np.int64(score * 1073741824.0 + 0.5)  # 2^30
-        joint[label, best] += 1
+            blocks[block, j, bin_, 0] += m
+            blocks[block, j, bin_, 1] += hit * m
+            blocks[block, j, bin_, 2] += m * np.int64(score * 1073741824.0 + 0.5)  # 2^30
+        joint[label, best] += m
         said = min(p[best], 1.0)
         right = label == best
         away = said - 1.0 if right else said
         loss = -np.log(max(said if right else 1.0 - said, _CLIP))
         full = -np.log(min(max(p[label], _CLIP), 1.0))
-        _put(sums, 0, said)
-        _put(sums, 1, said * said)
+        _put(sums, 0, said, m)
+        _put(sums, 1, said * said, m)
         if not right:
-            _put(sums, 2, said)
-            _put(sums, 3, said * said)
-        _put(sums, 4, away * away)
-        _put(sums, 5, away * away * away * away)
-        _put(sums, 6, loss)
-        _put(sums, 7, loss * loss)
-        _put(sums, 8, square)
-        _put(sums, 9, square * square)
-        _put(sums, 10, full)
-        _put(sums, 11, full * full)
+            _put(sums, 2, said, m)
+            _put(sums, 3, said * said, m)
+        _put(sums, 4, away * away, m)
+        _put(sums, 5, away * away * away * away, m)
+        _put(sums, 6, loss, m)
+        _put(sums, 7, loss * loss, m)
+        _put(sums, 8, square, m)
+        _put(sums, 9, square * square, m)
+        _put(sums, 10, full, m)
+        _put(sums, 11, full * full, m)
     return -1

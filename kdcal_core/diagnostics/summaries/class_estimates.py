@@ -528,19 +528,19 @@ def summary_confidence_on_errors(summary: ClassSummary, *, level: float = 0.95) 
     """
     require_rows(summary, level)
     total, square = summary.moments("confidence of errors")
-    wrong = summary.n - int(np.trace(summary.joint))
-    if wrong == 0:
+    wrong = float(np.where(np.eye(len(summary.joint)), 0.0, summary.joint).sum())
+    if wrong == 0.0:
         nothing = (np.nan, np.nan)
         return CONFIDENCE_ON_ERRORS.estimate(np.nan, nothing, 0, level, "normal")
     mean, low, high = _interval(total, square, wrong, level)
     how = "normal"
     if wrong > 1:
         low, high, how = *_bounded(summary, total, square, wrong, level), FOUR_ROWS
-    return CONFIDENCE_ON_ERRORS.estimate(mean, (low, high), wrong, level, how)
+    return CONFIDENCE_ON_ERRORS.estimate(mean, (low, high), round(wrong), level, how)
 
 
 def _bounded(
-    summary: ClassSummary, total: float, square: float, n: int, level: float
+    summary: ClassSummary, total: float, square: float, n: float, level: float
 ) -> tuple[float, float]:
     least = 1.0 / len(summary.classes)
     _, low, high = _interval(total, square, n, level, (least, least, 1.0, 1.0))
@@ -735,8 +735,8 @@ def summary_auroc(summary: ClassSummary, *, level: float = 0.95) -> Estimate:
     k = len(summary.classes)
     if k == 2:
         return _areas(summary, [1], f"the class {summary.classes[1]}", level)
-    rows = summary.joint.sum(axis=1)
-    labels = [int(one) for one in np.flatnonzero((rows > 0) & (rows < summary.n))]
+    there = np.flatnonzero(summary.joint.sum(axis=1))
+    labels = there.tolist() if len(there) > 1 else []
     return _areas(summary, labels, _against_the_rest(len(labels)), level)
 
 

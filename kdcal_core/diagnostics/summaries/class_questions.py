@@ -158,10 +158,10 @@ def summary_certain_and_wrong(summary: ClassSummary, *, level: float = 0.95) -> 
     return certain_and_wrong_of((certain - right) / summary.n, float(summary.n), summary.n, level)
 
 
-def certain_rows(summary: ClassSummary) -> tuple[int, int]:
+def certain_rows(summary: ClassSummary) -> tuple[float, float]:
     """Rows of which a probability of exactly 1 was stated, and how many of them are right."""
     last = summary.cells[0, :, -1].sum(axis=0)  # the cell that holds the score 1 alone
-    return int(last[0]), int(last[1])
+    return float(last[0]), float(last[1])
 
 
 def summary_range(
@@ -215,11 +215,11 @@ def summary_gain_over_most_frequent(
     0.5
     """
     require_rows(summary, level)
-    n, rows, right = summary.n, summary.joint.sum(axis=1), int(np.trace(summary.joint))
+    n, rows, right = summary.n, summary.joint.sum(axis=1), float(np.trace(summary.joint))
 
     def gain(label: int, level: float) -> Estimate:
-        both = int(summary.joint[label, label])
-        more, less = right - both, int(rows[label]) - both
+        both = float(summary.joint[label, label])
+        more, less = right - both, float(rows[label]) - both
         mean = (more - less) / n
         return _paired(mean, max((more + less) / n - mean * mean, 0.0), n, level)
 

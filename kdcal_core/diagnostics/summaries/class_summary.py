@@ -17,11 +17,18 @@ from kdcal_core.data import (
     check_labels,
     check_proba,
     check_rows,
+    check_weight,
     is_text,
 )
 from kdcal_core.data.array_checks import SUM_TOLERANCE, digest_arrays
 from kdcal_core.diagnostics.summaries.drawn_rows import DrawnRows, RowDraw
 from kdcal_core.diagnostics.summaries.group_summary import GroupSummary, sum_of_groups
+from kdcal_core.diagnostics.summaries.row_weights import (
+    RowWeights,
+    sum_of_weights,
+    times_of,
+    unit_of_weights,
+)
 from kdcal_core.diagnostics.summaries.score_grid import (
     GRID,
     bins_of_cells,
@@ -80,8 +87,11 @@ class ClassSummary:
         Counts by declared group, where groups are declared. The digest, which stands for the rows,
         leaves them out.
     drawn : DrawnRows or None
-        Some rows as they are, drawn at random; None in a summary of before they were kept. The
-        digest leaves them out too.
+        Some rows as they are, drawn at random; None in a summary of before they were kept, and
+        where rows have weights. The digest leaves them out too.
+    weights : RowWeights or None
+        Where rows have weights. All counts are then of its units, as if each row were there so
+        many times, and estimates follow from `effective_rows`.
 
     Examples
     --------
@@ -102,6 +112,7 @@ class ClassSummary:
     grid: int = GRID
     groups: GroupSummary | None = None
     drawn: DrawnRows | None = None
+    weights: RowWeights | None = None
 
     def __post_init__(self) -> None:
         parts = (self.cells, self.joint, self.sums, self.blocks)
@@ -141,12 +152,15 @@ class ClassSummary:
             self.blocks + other.blocks,
             groups=sum_of_groups(self.groups, other.groups),
             drawn=None if self.drawn is None or other.drawn is None else self.drawn + other.drawn,
+            weights=sum_of_weights(self.weights, other.weights),
         )
 
     @property
     def digest(self) -> str:
         """SHA-256 of classes and numbers."""
         names = "\n".join(f"{len(name)} {name}" for name in self.classes)
+        if self.weights is not None:
+            names = f"{names}\n{self.weights}"
         return digest_arrays(
             f"summary {self.grid}\n{names}", self.cells, self.joint, self.sums, self.blocks
         )
@@ -200,9 +214,10 @@ class ClassTally:
         self.n = 0
         self._parts = tuple(np.zeros(one, np.int64) for one in _shapes(len(self.classes)))
         self._draw = RowDraw(len(self.classes))
+        self._weights: RowWeights | None = None
         self._spoilt = False
 
-    def add(self, proba: Any, y: Any, *, first: int) -> None:
+    def add(self, proba: Any, y: Any, *, first: int, weight: Any = None, unit: float = 1.0) -> None:
         """Add a batch of rows.
 
         Parameters
@@ -213,6 +228,11 @@ class ClassTally:
             True classes, 0 to K - 1, or by name.
         first : int
             Position of the batch's first row in the whole table, from 0.
+        weight : (n,) array, optional
+            Row weights above zero: of every batch or of none.
+        unit : float
+            In which they are counted
+            (:func:`~kdcal_core.diagnostics.summaries.row_weights.unit_of_weights`).
 
         Raises
         ------
@@ -236,24 +256,89 @@ class ClassTally:
             labels = check_labels(labels, k, n_rows=len(values))
         if self._spoilt:
             raise InputError("A faulty batch was added before", fix="Begin a new tally.")
-        _check_rows(max(self.n, first) + len(values))
+        times, counted = np.empty(0, np.int64), len(values)
+        if (weight is None) != (self._weights is None) and self.n:
+            raise InputError("Only some batches have weights", fix="Give them for all, or none.")
+        if weight is not None:
+            times = times_of(check_weight(weight, len(values)), unit)
+            counted = int(times.sum())
+        _check_rows(max(self.n, first) + counted)
         grid = upper_ends(), bucket_starts(), bins_of_cells(BLOCK_BINS)
         labels = np.ascontiguousarray(labels)
-        row = add_rows(values, labels, first, *grid, SUM_TOLERANCE, *self._parts)
+        row = add_rows(values, labels, times, first, *grid, SUM_TOLERANCE, *self._parts)
         if row >= 0:
             self._spoilt = True
             _raise_fault(values[row : row + 1], labels[row : row + 1], row)
-        self._draw.add(values, labels, first)
-        self.n += len(values)
+        self.n += counted
+        if weight is None:
+            self._draw.add(values, labels, first)
+            return
+        mine = RowWeights.of(times, unit, np.bincount(labels, minlength=k).tolist())
+        self._weights = mine if self._weights is None else self._weights + mine
 
     def summary(self) -> ClassSummary:
         """The rows so far."""
         cells, joint, sums, blocks = (part.copy() for part in self._parts)
-        drawn = self._draw.rows()
-        return ClassSummary(self.classes, self.n, cells, joint, sums, blocks, drawn=drawn)
+        drawn = self._draw.rows() if self._weights is None else None
+        parts = cells, joint, sums, blocks
+        return ClassSummary(self.classes, self.n, *parts, drawn=drawn, weights=self._weights)
 
 
-def summarise(proba: Any, y: Any, classes: Sequence[str], *, first: int = 0) -> ClassSummary:
+@dataclass(frozen=True, eq=False)
+class _EffectiveRows(ClassSummary):
+    """A summary whose counts are fractions: of weighted rows, as of Kish's number of rows."""
+
+    share: float = 1.0  # of a unit
+    of: str = ""  # the digest of the summary as it was counted
+
+    def __post_init__(self) -> None:
+        pass
+
+    @property
+    def digest(self) -> str:
+        return self.of
+
+    def moments(self, what: str) -> tuple[float, float]:
+        first, second = super().moments(what)
+        return first * self.share, second * self.share
+
+
+def effective_rows(summary: ClassSummary) -> ClassSummary:
+    """The summary itself or, of weighted rows, one of Kish's number of rows that count alike.
+
+    Rates and means are the weighted ones; estimates take ``n``, rounded, for their intervals. Its
+    counts are fractions, and it cannot be added to.
+
+    Examples
+    --------
+    >>> tally = ClassTally(("no", "yes"))
+    >>> tally.add([[0.9, 0.1], [0.3, 0.7]], [0, 0], first=0, weight=[3.0, 1.0])
+    >>> found = effective_rows(tally.summary())
+    >>> found.n, found.joint.tolist()  # Kish: 16 / 10
+    (2, [[1.5, 0.5], [0.0, 0.0]])
+    """
+    if summary.weights is None or isinstance(summary, _EffectiveRows):
+        return summary
+    n = max(round(summary.weights.effective), 1)
+    share = n / summary.n
+    fractions: Any = [part * share for part in (summary.cells, summary.joint, summary.blocks)]
+    cells, joint, blocks = fractions
+    return _EffectiveRows(
+        summary.classes,
+        n,
+        cells,
+        joint,
+        summary.sums,
+        blocks,
+        weights=summary.weights,
+        share=share,
+        of=summary.digest,
+    )
+
+
+def summarise(
+    proba: Any, y: Any, classes: Sequence[str], *, first: int = 0, weight: Any = None
+) -> ClassSummary:
     """The summary of one batch; arguments and errors as of :class:`ClassTally`.
 
     Examples
@@ -262,7 +347,8 @@ def summarise(proba: Any, y: Any, classes: Sequence[str], *, first: int = 0) -> 
     1.0
     """
     tally = ClassTally(classes)
-    tally.add(proba, y, first=first)
+    unit = 1.0 if weight is None else unit_of_weights(np.asarray(weight, np.float64), len(y))
+    tally.add(proba, y, first=first, weight=weight, unit=unit)
     return tally.summary()
 
 

@@ -50,7 +50,7 @@ class PitCells(PitSample):
     @cached_property
     def n(self) -> int:
         """Rows."""
-        return int(self.count.sum())
+        return round(float(self.count.sum()))
 
     @cached_property
     def pit(self) -> FloatArray:  # type: ignore[override]

@@ -184,7 +184,7 @@ def _coverage_row(
     if scale is not None:
         mean, low, high = (value / scale for value in means[1])
         means.append((mean, low, high))
-    share = int(summary.inside[summary.intervals.index(stated)]) / summary.n
+    share = float(summary.inside[summary.intervals.index(stated)]) / summary.n
     return row_of_means(stated, share, float(summary.n), means, summary.n, level)
 
 

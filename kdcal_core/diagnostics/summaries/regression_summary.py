@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from kdcal_core.data import FloatArray, IntArray, Task
+from kdcal_core.data import FloatArray, IntArray, Task, check_weight
 from kdcal_core.data.array_checks import digest_arrays
 from kdcal_core.diagnostics.regression.coverage import STATED, checked_outcome, interval_scores
 from kdcal_core.diagnostics.regression.distribution_scores import log_scores
@@ -22,6 +23,12 @@ from kdcal_core.diagnostics.summaries.group_summary import (
     sum_of_groups,
 )
 from kdcal_core.diagnostics.summaries.pit_cells import PitCells
+from kdcal_core.diagnostics.summaries.row_weights import (
+    RowWeights,
+    sum_of_weights,
+    times_of,
+    unit_of_weights,
+)
 from kdcal_core.diagnostics.summaries.score_grid import GRID, cell_index, upper_ends
 from kdcal_core.distributions import PredictiveDistribution, central_intervals
 from kdcal_core.errors import InputError
@@ -87,6 +94,11 @@ class RegressionSummary:
     groups : GroupSummary or None
         PIT values by declared group, where groups are declared. The digest, which stands for the
         rows, leaves them out.
+    weights : RowWeights or None
+        As of :class:`~kdcal_core.diagnostics.summaries.ClassSummary`. Sums are then rounded to a
+        part in 2^53 of each row's value.
+    times : (m,) int64 or None
+        Units of the drawn rows, where rows have weights.
 
     Examples
     --------
@@ -114,9 +126,12 @@ class RegressionSummary:
     drawn: FloatArray
     grid: int = GRID
     groups: GroupSummary | None = None
+    weights: RowWeights | None = None
+    times: IntArray | None = None
 
     def __post_init__(self) -> None:
-        n_intervals, m = len(self.intervals), min(self.n, DRAWN)
+        rows = self.n if self.weights is None else self.weights.rows
+        n_intervals, m = len(self.intervals), min(rows, DRAWN)
         wanted = (
             (self.pit, (len(upper_ends()),), np.int64),
             (self.below, (len(self.stated or ()),), np.int64),
@@ -173,6 +188,10 @@ class RegressionSummary:
             order[least],
             np.concatenate([self.drawn, other.drawn])[least],
             groups=sum_of_groups(self.groups, other.groups),
+            weights=sum_of_weights(self.weights, other.weights),
+            times=None
+            if self.times is None or other.times is None
+            else np.concatenate([self.times, other.times])[least],
         )
 
     @property
@@ -190,6 +209,8 @@ class RegressionSummary:
         """SHA-256 of the numbers."""
         arrays = self.pit, self.below, self.inside, self.sums, self.ends, self.order, self.drawn
         head = f"regression {self.grid}\n{self.family}\n{self.stated}\n{self.impossible}"
+        if self.weights is not None:
+            return digest_arrays(f"{head}\n{self.weights}", *arrays, self.times)
         return digest_arrays(head, *arrays)
 
     def moments(self, what: str) -> tuple[float, float]:
@@ -234,6 +255,8 @@ def summarise_regression(
     first: int = 0,
     true_mean: Any = None,
     groups: pd.DataFrame | None = None,
+    weight: Any = None,
+    unit: float | None = None,
 ) -> RegressionSummary:
     """The summary of a batch of rows.
 
@@ -250,7 +273,12 @@ def summarise_regression(
     true_mean : (n,) array, optional
         The true conditional means, which a simulation knows.
     groups : DataFrame of n rows, optional
-        The columns of the declared groups.
+        The columns of the declared groups, of rows without weights.
+    weight : (n,) array, optional
+        Row weights above zero.
+    unit : float, optional
+        In which they are counted, by default that of this batch
+        (:func:`~kdcal_core.diagnostics.summaries.row_weights.unit_of_weights`).
 
     Raises
     ------
@@ -269,6 +297,11 @@ def summarise_regression(
     if first < 0:
         raise InputError(f"The first row's position is {first}", fix="Count rows from 0.")
     n = len(outcome)
+    times = None
+    if weight is not None:
+        weight = check_weight(weight, n)
+        unit = unit_of_weights(weight, n) if unit is None else unit
+        times = times_of(weight, unit)
     stated = distribution.stated_levels
     random = row_numbers(np.arange(first, first + n))
     pit = np.clip(distribution.pit(outcome, (random >> np.uint64(11)) * 2.0**-53), 0.0, 1.0)
@@ -281,14 +314,14 @@ def summarise_regression(
     inside = np.zeros(len(intervals), np.int64)
     for at, one in enumerate(intervals):
         low, high = distribution.interval(one)
-        inside[at] = np.count_nonzero((low <= outcome) & (outcome <= high))
+        inside[at] = _count((low <= outcome) & (outcome <= high), times)
         rows += [high - low, interval_scores(low, high, outcome, one)]
     truth = None if true_mean is None else checked_outcome(true_mean, n, "true mean")
     if truth is not None:
         rows.append(np.square(truth - distribution.mean()))
     with np.errstate(over="ignore"):  # such numbers are refused
         sums = [
-            _sum_of(what, part)
+            _sum_of(what, part, times)
             for what, row in zip(quantities(intervals, truth is not None), rows, strict=True)
             for part in (row, np.square(row))
         ]
@@ -298,11 +331,11 @@ def summarise_regression(
     return RegressionSummary(
         distribution.family,
         stated,
-        n,
-        np.bincount(cell_index(pit), minlength=len(upper_ends())).astype(np.int64),
-        np.array([np.count_nonzero(pit <= one) for one in stated or ()], np.int64),
+        n if times is None else int(times.sum()),
+        _rows_by_cell(pit, times),
+        np.array([_count(pit <= one, times) for one in stated or ()], np.int64),
         inside,
-        int(np.count_nonzero(~possible)),
+        _count(~possible, times),
         distribution.has_density,
         truth is not None,
         np.stack(sums),
@@ -310,6 +343,79 @@ def summarise_regression(
         order[least],
         np.column_stack([outcome, crps, error])[least],
         groups=None if groups is None else pit_groups(groups, pit),
+        weights=None if times is None or unit is None else RowWeights.of(times, unit),
+        times=None if times is None else times[least],
+    )
+
+
+def _count(those: NDArray[np.bool_], times: IntArray | None) -> int:
+    """How many rows these are, or as how many they count."""
+    return int(np.count_nonzero(those) if times is None else times[those].sum())
+
+
+def _rows_by_cell(pit: FloatArray, times: IntArray | None) -> IntArray:
+    counted = np.bincount(cell_index(pit), weights=times, minlength=len(upper_ends()))
+    return counted.astype(np.int64)  # sums of whole numbers below 2^53 are exact
+
+
+@dataclass(frozen=True, eq=False)
+class _EffectiveRows(RegressionSummary):
+    """A summary whose counts are fractions: of weighted rows, as of Kish's number of rows."""
+
+    share: Fraction = Fraction(1)  # of a unit
+    of: str = ""  # the digest of the summary as it was counted
+
+    def __post_init__(self) -> None:
+        pass
+
+    @property
+    def digest(self) -> str:
+        return self.of
+
+    def exact_moments(self, what: str) -> tuple[Fraction, Fraction]:
+        first, second = super().exact_moments(what)
+        return first * self.share, second * self.share
+
+
+def effective_forecasts(summary: RegressionSummary) -> RegressionSummary:
+    """As :func:`~kdcal_core.diagnostics.summaries.effective_rows`, of a regression.
+
+    Examples
+    --------
+    >>> from kdcal_core.distributions import Normal
+    >>> one = summarise_regression(Normal(np.zeros(2), 1.0), [0.0, 3.0], weight=[3.0, 1.0])
+    >>> found = effective_forecasts(one)
+    >>> found.n, found.moments("outcome")[0] / found.n
+    (2, 0.75)
+    """
+    if summary.weights is None or summary.times is None or isinstance(summary, _EffectiveRows):
+        return summary
+    n = max(round(summary.weights.effective), 1)
+    share = n / summary.n
+    parts = (summary.pit, summary.below, summary.inside, summary.impossible)
+    fractions: Any = [part * share for part in parts]
+    pit, below, inside, impossible = fractions
+    # of the drawn rows as many as they count for, each in proportion to its weight
+    ends = np.cumsum(summary.times)
+    m = max(round(ends[-1] ** 2 / float(np.square(summary.times.astype(np.float64)).sum())), 1)
+    rows = np.searchsorted(ends, (np.arange(m) + 0.5) * (ends[-1] / m))
+    return _EffectiveRows(
+        summary.family,
+        summary.stated,
+        n,
+        pit,
+        below,
+        inside,
+        impossible,
+        summary.has_density,
+        summary.has_truth,
+        summary.sums,
+        summary.ends,
+        summary.order[rows],
+        summary.drawn[rows],
+        weights=summary.weights,
+        share=Fraction(n, summary.n),
+        of=summary.digest,
     )
 
 
@@ -324,9 +430,12 @@ def _rest_of_square(y: FloatArray) -> FloatArray:
     return np.asarray(((high * high - y * y) + 2.0 * high * low) + low * low)
 
 
-def _sum_of(what: str, values: FloatArray) -> IntArray:
+def _sum_of(what: str, values: FloatArray, times: IntArray | None) -> IntArray:
     try:
-        return exact_sum(values)
+        if times is None:
+            return exact_sum(values)
+        bits = range(int(times.max(initial=0)).bit_length())
+        return np.asarray(sum(exact_sum(values * ((times >> one) & 1)) << one for one in bits))
     except InputError as error:
         raise InputError(
             f"The {what} of a row cannot be added up: {error.what[0].lower()}{error.what[1:]}",
