@@ -113,7 +113,7 @@ def unit_of_weights(weight: FloatArray, n_rows: int) -> float:
 
     Examples
     --------
-    >>> unit_of_weights(np.array([1.0, 3.0]), 10), unit_of_weights(np.array([0.5, 1.0]), 10)
+    >>> unit_of_weights(np.array([1.0, 3.0]), 10), unit_of_weights(np.array([0.5, 1.5]), 10)
     (1.0, 0.0009765625)
     """
     mean = float(weight.mean())
