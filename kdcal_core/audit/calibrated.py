@@ -63,7 +63,7 @@ class Calibrated:
         judged = self.source.tables[self.which]
         if judged.digest in self.fitted_on:
             raise self._fitted_there(
-                "that are judged", "Name further held-out rows under files.evaluation.", judged.name
+                "that are judged", "Name further held-out rows as the evaluation set.", judged.name
             )
 
     def require_new_table(self, digest: str, name: str) -> None:

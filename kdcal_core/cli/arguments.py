@@ -114,6 +114,12 @@ def _diagnose(commands: argparse._SubParsersAction[Parser]) -> None:
         f"- is standard input; {_MANY}",
     )
     command.add_argument("--model", metavar="FILE", help="the model (.onnx, .skops, .json, ...)")
+    command.add_argument(
+        "--calibrator",
+        metavar="FILE",
+        help="a file of 'kdcal calibrate', whose output is judged in place of the model's; it must "
+        "have been fitted on other rows",
+    )
     _signature(command)
     command.add_argument("--evaluation", metavar="TABLE", help="further held-out rows, if any")
     command.add_argument(

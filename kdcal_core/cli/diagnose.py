@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from kdcal_core.cli.diagnose_report import (
     write_record,
 )
 from kdcal_core.cli.review_of_options import (
+    calibrator_input,
+    calibrator_words,
     copies_words,
     doubts_words,
     event_words,
@@ -33,6 +36,7 @@ from kdcal_core.cli.review_of_options import (
 from kdcal_core.cli.terminal import (
     Report,
     check_out,
+    progress_line,
     temporary_folder,
     warn,
     with_standard_input,
@@ -40,7 +44,9 @@ from kdcal_core.cli.terminal import (
 from kdcal_core.data import Roles
 from kdcal_core.data.parquet_folder import is_parted
 from kdcal_core.diagnostics import mean_scale
+from kdcal_core.progress import silent
 from kdcal_core.review import (
+    NamedFiles,
     Review,
     ReviewReader,
     Which,
@@ -77,26 +83,28 @@ def run(options: argparse.Namespace) -> Report:
 
 def _run(options: argparse.Namespace) -> Report:
     check_files(named_files(options))
-    to_output = options.json == "-"
+    calibrated, to_output = calibrator_input(options), options.json == "-"
     if options.json is not None and not to_output:
-        read = (options.data, options.predictions, options.model, options.evaluation)
+        names = ("data", "predictions", "model", "evaluation", "calibrator")
+        read = [getattr(options, name) for name in names]
         check_out(options.json, read, force=options.force)
     # Files are read in a worker process with limits, because they may be hostile.
     with temporary_folder() as folder:
-        workspace = Workspace(folder)
-        review = scored_review(workspace, named_files(options))
+        workspace = Workspace(folder / "reviews")
+        review = scored_review(workspace, _judged_files(options, workspace, folder))
         note_results(review)
         measured = _measured(ReviewReader(workspace, review.id, review=review), options)
         doubts = (*doubts_words(review), *copies_words(workspace, review))
         settings = _settings(options, review)
-        content = record(measured, review.task, _inputs(review), settings, doubts)
+        inputs = {**calibrated, **_inputs(review)}
+        content = record(measured, review.task, inputs, settings, doubts)
     if to_output:
         for doubt in doubts:
             warn(doubt)
         return Report(record_text(content), asked=True)
     if options.json:
         write_record(Path(options.json), content)
-    texts = [_text(one, review, options.level) for one in measured]
+    texts = [_text(one, review, options) for one in measured]
     if review.model:
         texts.insert(0, model_words(review))
     elif review.task == "classification":
@@ -106,9 +114,27 @@ def _run(options: argparse.Namespace) -> Report:
         texts[0] = "\n".join(filter(None, (texts[0], event_words(review, event))))
     if words := dependence_words(review):
         texts.insert(1, printable(words, 500))
+    if calibrated:
+        texts.insert(0, calibrator_words(options))
     if doubts:
         texts.insert(0, "\n".join(f"Warning: {doubt}" for doubt in doubts))
     return Report("\n\n".join(texts))
+
+
+def _judged_files(options: argparse.Namespace, workspace: Workspace, folder: Path) -> NamedFiles:
+    """The named files or, with a calibrator, a table of its output on the judged rows."""
+    given = named_files(options)
+    if options.calibrator is None:
+        return given
+    from kdcal_core.audit import AuditConfig  # loads much
+    from kdcal_core.audit.gate_files import judged_files
+
+    asked = AuditConfig("diagnose", given, calibrator=options.calibrator)
+    with progress_line() as progress:
+        judged, calibrated = judged_files(asked, workspace, folder, progress or silent, ".parquet")
+    if calibrated is not None:
+        calibrated.require_new_rows()
+    return replace(judged, option=given.option)
 
 
 def _measured(
@@ -174,11 +200,15 @@ def _notes(reader: ReviewReader, which: Which) -> tuple[str, ...]:
     return (*others, *table_notes(review, which))
 
 
-def _text(measured: Measured | MeasuredRegression, review: Review, level: float) -> str:
+def _text(
+    measured: Measured | MeasuredRegression, review: Review, options: argparse.Namespace
+) -> str:
     source = review.tables[measured.scored.name].name
+    if options.calibrator is not None:  # of its output a table was made
+        source = Path(options.evaluation or options.data or options.predictions).name
     if isinstance(measured, MeasuredRegression):
-        return regression_report(measured, source, level)
-    return report(measured, source, level)
+        return regression_report(measured, source, options.level)
+    return report(measured, source, options.level)
 
 
 def _sets(review: Review) -> tuple[Which, ...]:

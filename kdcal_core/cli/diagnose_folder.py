@@ -19,6 +19,8 @@ from kdcal_core.cli.diagnose_report import (
     write_record,
 )
 from kdcal_core.cli.review_of_options import (
+    calibrator_input,
+    calibrator_words,
     doubts_words,
     event_words,
     model_input,
@@ -83,10 +85,12 @@ def run_folder(options: argparse.Namespace) -> Report:
     given = named_files(options)
     refuse_for_folder(given)
     where = given.rows
+    calibrated = calibrator_input(options)
     bins_of_cells(options.bins or 1)  # refuses before a long pass what it could not answer
     to_output, roots = options.json == "-", allowed_roots() or None
     if options.json is not None and not to_output:
-        read = [options.model, *(str(path) for path, _ in parquet_files(where, roots))]
+        read = [str(path) for path, _ in parquet_files(where, roots)]
+        read += [options.model, options.calibrator]
         check_out(options.json, read, force=options.force)
     with temporary_folder() as folder, progress_line() as progress:
         made = [folder / name for name in ("sample", "review", "summary")]
@@ -107,12 +111,13 @@ def run_folder(options: argparse.Namespace) -> Report:
                 groups=DeclaredGroups(options.groups, event),
                 size=size,
                 executor=executor,
-                source=source_of(review, given),
+                source=source_of(review, given, options.calibrator),
             )
         measured = _measured(judged_rows(summary), review, options, event)
         doubts = doubts_words(review)
     name = name_of_parted(where)
-    inputs, settings = _inputs(name, size, summary, review), _settings(options, review)
+    inputs = {**calibrated, **_inputs(name, size, summary, review)}
+    settings = _settings(options, review)
     content = record([measured], review.task, inputs, settings, doubts)  # type: ignore[arg-type]
     if to_output:
         for doubt in doubts:
@@ -120,7 +125,8 @@ def run_folder(options: argparse.Namespace) -> Report:
         return Report(record_text(content), asked=True)
     if options.json:
         write_record(Path(options.json), content)
-    return Report(_text(measured, review, name, size, options.level, doubts))
+    text = _text(measured, review, name, size, options.level, doubts)
+    return Report("\n\n".join(filter(None, (calibrator_words(options), text))))
 
 
 def _measured(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import shlex
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 from kdcal_core.data import Roles
+from kdcal_core.errors import InputError
 from kdcal_core.review import (
     NamedFiles,
     Review,
@@ -17,6 +19,7 @@ from kdcal_core.review import (
     may_be_swapped,
     open_doubts,
 )
+from kdcal_core.store.disk import digest_of
 from kdcal_core.text import listed, printable
 
 _SHOWN = 3
@@ -34,6 +37,30 @@ def model_words(review: Review) -> str:
         return ""
     signed = f". {review.signature.said}" if review.signature else ""
     return printable(f"Model: {review.model.name}, {review.model.kind}{signed}")
+
+
+def calibrator_words(options: argparse.Namespace) -> str:
+    """Whose output is judged; empty without a calibrator."""
+    if options.calibrator is None:
+        return ""
+    name = printable(Path(options.calibrator).name, 80)
+    return f"The results are about the output of the calibrator {name}, fitted on other rows."
+
+
+def calibrator_input(options: argparse.Namespace) -> dict[str, dict[str, Any] | None]:
+    """The calibrator as the JSON names it; nothing without one.
+
+    Raises
+    ------
+    InputError
+        If there is no such file.
+    """
+    if options.calibrator is None:
+        return {}
+    path = Path(options.calibrator)
+    if not path.is_file():
+        raise InputError("There is no such file", fix="Check its path.", file=str(path))
+    return {"calibrator": {"name": path.name, "sha256": digest_of(path)}}
 
 
 def model_input(review: Review) -> dict[str, Any] | None:

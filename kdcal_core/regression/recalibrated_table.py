@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kdcal_core.data import Roles
+from kdcal_core.data import FloatArray, Roles
 from kdcal_core.data.csv_tables import safe_cell
 from kdcal_core.data.regression_columns import family_of
 from kdcal_core.data.role_columns import parameter_columns
@@ -145,8 +145,7 @@ def recalibrate_tables(
                 f"The recalibrator was fitted for the model {card.model.name[:80]!r}; that these "
                 "forecasts are that model's cannot be checked."
             )
-        inputs = () if loaded.space is None or loaded.space.coordinates is None else card.features
-        reads = [*(column for _, column in named), *inputs]
+        reads = [*(column for _, column in named), *loaded.reads]
     keep = tuple(dict.fromkeys(keep))
     schema = scored_schema(
         [("row", pa.int64())],
@@ -190,8 +189,25 @@ def recalibrate_tables(
     }
 
 
+def as_quantiles(found: PredictiveDistribution) -> PredictiveDistribution:
+    """The distributions as a table of them is read again: by their quantiles of `LEVELS`.
+
+    Examples
+    --------
+    >>> from kdcal_core.distributions import Normal
+    >>> as_quantiles(Normal([0.0], [1.0])).ppf(0.975).round(2).tolist()
+    [1.96]
+    """
+    names = map(str, LEVELS)
+    return distribution_of("quantiles", dict(zip(names, _quantiles(found), strict=True)))
+
+
+def _quantiles(found: PredictiveDistribution) -> FloatArray:
+    """Quantiles of `LEVELS`, (levels, n)."""
+    return np.ascontiguousarray(found.ppf(np.array([LEVELS])).T)
+
+
 def _answers(found: PredictiveDistribution) -> list[Any]:
     """Mean, standard deviation and quantiles of a block of rows, (n,) each."""
-    quantiles = found.ppf(np.array([LEVELS]))
-    columns = (found.mean(), found.std(), *np.ascontiguousarray(quantiles.T))
+    columns = (found.mean(), found.std(), *_quantiles(found))
     return [np.ascontiguousarray(one) for one in columns]

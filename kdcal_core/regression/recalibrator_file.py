@@ -177,6 +177,11 @@ class LoadedRecalibrator:
     model: Regressor | None = None
     unchecked: str = ""
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns of rows that it reads beside the forecasts. Untrusted text."""
+        return () if self.space is None or self.space.coordinates is None else self.card.features
+
     def predict(
         self, distribution: PredictiveDistribution, X: Features | None = None
     ) -> PredictiveDistribution:

@@ -39,6 +39,7 @@ from kdcal_core.review.named_files import NamedFiles, check_files, scored_review
 from kdcal_core.review.reader import ReviewReader
 from kdcal_core.review.review import Review
 from kdcal_core.review.workspace import Workspace
+from kdcal_core.store.disk import digest_of
 from kdcal_core.text import listed
 
 _ROWS_ONLY = {
@@ -129,12 +130,22 @@ def _of_clusters(doubt: Doubt, given: NamedFiles) -> Doubt:
     return replace(doubt, sentence=sentence)
 
 
-def source_of(review: Review, given: NamedFiles) -> SourceFiles:
-    """What makes the predictions of all rows: the review's model, if it has one."""
-    if review.model is None or given.model is None:
-        return SourceFiles()
-    named = {"name": review.model.name, "digest": review.model.digest}
-    return SourceFiles({"path": str(Path(given.model).absolute()), **named})
+def source_of(review: Review, given: NamedFiles, calibrator: str | None = None) -> SourceFiles:
+    """What makes the predictions of all rows: the review's model, if it has one.
+
+    Parameters
+    ----------
+    calibrator : str, optional
+        Path of a calibrator's or a recalibrator's file, whose output is judged.
+    """
+    model, asked = None, None
+    if review.model is not None and given.model is not None:
+        named = {"name": review.model.name, "digest": review.model.digest}
+        model = {"path": str(Path(given.model).absolute()), **named}
+    if calibrator is not None:
+        path = Path(calibrator).absolute()
+        asked = {"path": str(path), "name": path.name, "digest": digest_of(path)}
+    return SourceFiles(model, asked)
 
 
 @contextmanager

@@ -1,14 +1,17 @@
-"""What makes the predictions of a folder's rows: their columns, or a model that is asked."""
+"""What makes the predictions of a folder's rows: their columns or a model, and a calibrator."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+import numpy as np
 import pandas as pd
 
+from kdcal_core.calibration.export import LoadedCalibrator, load_calibrator
 from kdcal_core.data import (
     CONFIDENCES,
     FloatArray,
@@ -19,10 +22,14 @@ from kdcal_core.data import (
     parameter_columns,
 )
 from kdcal_core.distributions import PredictiveDistribution, distribution_of
-from kdcal_core.errors import InputError
+from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Model, Regressor, load_model
+from kdcal_core.models.file_marks import refuse_other_model
 from kdcal_core.models.forecasts import model_forecasts
+from kdcal_core.regression.recalibrated_table import as_quantiles
+from kdcal_core.regression.recalibrator_file import LoadedRecalibrator, load_recalibrator
 from kdcal_core.store.disk import digest_of
+from kdcal_core.text import listed
 
 
 @dataclass(frozen=True)
@@ -33,9 +40,13 @@ class SourceFiles:
     ----------
     model : dict or None
         ``path``, ``name`` and ``digest``; without a model the rows hold its predictions.
+    calibrator : dict or None
+        The same of a calibrator's or a recalibrator's file, whose output is judged in place of
+        the model's.
     """
 
     model: dict[str, str] | None = None
+    calibrator: dict[str, str] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +54,7 @@ class FolderSource:
     """Makes the predictions of blocks of rows."""
 
     model: Model | Regressor | None = None
+    calibrator: LoadedCalibrator | LoadedRecalibrator | None = None
 
     @classmethod
     def of(cls, files: SourceFiles, roles: Roles) -> FolderSource:
@@ -53,9 +65,17 @@ class FolderSource:
         InputError
             If one cannot be used, or was changed.
         """
-        if files.model is None:
-            return cls()
-        return cls(load_model(_unchanged(files.model), name=files.model["name"], task=roles.task))
+        model = None
+        if files.model is not None:
+            model = load_model(_unchanged(files.model), name=files.model["name"], task=roles.task)
+        if files.calibrator is None:
+            return cls(model)
+        path = _unchanged(files.calibrator)
+        read = load_calibrator if roles.task == "classification" else load_recalibrator
+        loaded = read(path, model=model, any_model=True)  # type: ignore[arg-type]
+        if files.model is not None:
+            refuse_other_model(loaded.card.model, files.model["digest"])
+        return cls(model, loaded)
 
     def columns(self, roles: Roles) -> list[str]:
         """The columns that are read for the predictions.
@@ -72,26 +92,47 @@ class FolderSource:
                 fix="Give the rows as one file, or predictions with a spread: a standard "
                 "deviation, quantiles, or samples.",
             )
+        reads = [] if self.calibrator is None else list(self.calibrator.reads)
         if self.model is not None:
-            return list(roles.features)
+            return [*roles.features, *reads]
         stated = [column for _, column in (*roles.outputs, *roles.parameters)]
         confident = roles.output_kind in CONFIDENCES and roles.predicted
-        return [*stated, *([confident] if confident else ())]
+        return [*stated, *([confident] if confident else ()), *reads]
 
     def proba(self, frame: pd.DataFrame, roles: Roles, classes: Sequence[str]) -> FloatArray:
         """Probabilities of a block, (n, K), checked."""
         if self.model is None:
-            return output_matrix(frame, roles, classes)
-        asked = cast(Model, self.model).predict_proba(feature_frame(frame, roles))
-        return check_proba(asked, n_classes=len(classes), columns=classes)
+            found = output_matrix(frame, roles, classes)
+        else:
+            asked = cast(Model, self.model).predict_proba(feature_frame(frame, roles))
+            found = check_proba(asked, n_classes=len(classes), columns=classes)
+        if self.calibrator is None:
+            return found
+        loaded = cast("LoadedCalibrator", self.calibrator)
+        known = loaded.card.classes
+        if set(known) != set(classes):
+            raise InputError(
+                f"The calibrator was fitted for the classes {listed(known, 5)}, and the rows have "
+                f"{listed(classes, 5)}",
+                fix="Give the calibrator of these rows, or name their classes as at its fit.",
+            )
+        order = [list(classes).index(name) for name in known]
+        calibrated = np.empty_like(found)
+        with warnings.catch_warnings(action="ignore", category=InputWarning):  # of the files alone
+            calibrated[:, order] = loaded.calibrated(found[:, order], frame).proba
+        return calibrated
 
     def forecasts(self, frame: pd.DataFrame, roles: Roles) -> PredictiveDistribution:
-        """Predictive distributions of a block of n rows."""
+        """Predictive distributions of a block of n rows; a recalibrator's are its quantiles."""
         assert roles.family is not None
-        if self.model is None:
-            return distribution_of(roles.family, parameter_columns(frame, roles))
-        model = cast(Regressor, self.model)
-        return model_forecasts(model, roles.family, feature_frame(frame, roles))
+        loaded = cast("LoadedRecalibrator | None", self.calibrator)
+        if loaded is not None and self.model is not None:
+            return as_quantiles(loaded.score_rows(frame))
+        if self.model is not None:
+            model = cast(Regressor, self.model)
+            return model_forecasts(model, roles.family, feature_frame(frame, roles))
+        stated = distribution_of(roles.family, parameter_columns(frame, roles))
+        return stated if loaded is None else as_quantiles(loaded.predict(stated, frame))
 
 
 def _unchanged(file: dict[str, str]) -> str:

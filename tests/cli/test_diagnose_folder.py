@@ -88,6 +88,52 @@ def test_the_numbers_are_those_of_one_file(places, capsys):
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
+def test_a_calibrator_is_applied_block_by_block(task, capsys, tmp_path):
+    def made(seed):
+        rng = np.random.default_rng(seed)
+        odds, n = rng.normal(size=1200) * 1.5, 1200
+        if task == "regression":
+            return pa.table({"mean": odds, "std": np.ones(n), "y": odds + 1.5 * rng.normal(size=n)})
+        p, seen = 1.0 / (1.0 + np.exp(-2.0 * odds)), 1.0 / (1.0 + np.exp(-odds))
+        y = np.where(rng.random(n) < seen, "yes", "no")
+        return pa.table({"p_no": 1.0 - p, "p_yes": p, "y": y})
+
+    table = made(1)
+    (tmp_path / "parts").mkdir()
+    pq.write_table(table.slice(0, 700), tmp_path / "parts" / "a.parquet", row_group_size=300)
+    pq.write_table(table.slice(700), tmp_path / "parts" / "b.parquet")
+    pq.write_table(table, tmp_path / "whole.parquet")
+    pq.write_table(made(0), tmp_path / "fit.parquet")
+    key = {"classification": "platt", "regression": "global"}[task]
+    asked = ["--target", "y", "--predictions", str(tmp_path / "fit.parquet")]
+    file = tmp_path / "made.kdcal"
+    assert main(["calibrate", *asked, "--calibrator", key, "--out", str(file)]) == 0
+    capsys.readouterr()
+    found = []
+    for name in ("parts", "whole.parquet"):
+        code, out, err = run(
+            capsys, "--predictions", tmp_path / name, "--calibrator", file, "--json", "-"
+        )
+        assert (code, err) == (0, ""), err
+        found.append(json.loads(out))
+    ours, theirs = found
+    assert ours["inputs"]["calibrator"] == theirs["inputs"]["calibrator"]
+    assert ours["inputs"]["calibrator"]["name"] == "made.kdcal"
+    for a, b in zip(ours["sets"][0]["estimates"], theirs["sets"][0]["estimates"], strict=True):
+        assert a["label"] == b["label"]
+        room = 0.2 * (b["high"] - b["low"]) + 1e-6
+        assert a["value"] == pytest.approx(b["value"], abs=room), a["label"]
+    plain = json.loads(run(capsys, "--predictions", tmp_path / "parts", "--json", "-")[1])
+    assert plain["sets"][0]["estimates"] != ours["sets"][0]["estimates"]
+    code, out, _ = run(capsys, "--predictions", tmp_path / "parts", "--calibrator", file)
+    assert out.startswith("The results are about the output of the calibrator made.kdcal")
+    code, _, err = run(capsys, "--predictions", tmp_path / "fit.parquet", "--calibrator", file)
+    assert (code, "fitted on the rows that are judged" in err) == (2, True)
+    code, _, err = run(capsys, "--predictions", tmp_path / "parts", "--calibrator", "no.kdcal")
+    assert (code, "There is no such file" in err) == (2, True)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
 def test_weighted_rows_have_the_numbers_of_one_file(task, places, capsys, tmp_path):
     table = pq.read_table(places[1])
     n = table.num_rows

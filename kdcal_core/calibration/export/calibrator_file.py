@@ -164,6 +164,11 @@ class LoadedCalibrator:
     model: Model | None = None
     unchecked: str = ""
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns of rows that it reads beside the model's probabilities. Untrusted text."""
+        return self.card.features if self.calibrator.needs_inputs else ()
+
     def score_rows(self, X: Features) -> Calibrated:
         """Apply the model to rows and calibrate its probabilities.
 

@@ -196,8 +196,7 @@ class _Model:
         inputs = list(opened.feature_names or loaded.card.features[: opened.n_features])
         if not inputs:
             inputs = list(table.names)
-        reads = loaded.card.features if loaded.calibrator.needs_inputs else ()
-        columns = list(dict.fromkeys([*inputs, *reads]))
+        columns = list(dict.fromkeys([*inputs, *loaded.reads]))
         return cls(loaded, table, columns, notes, opened, inputs)
 
     def proba(self, frame: pd.DataFrame) -> FloatArray:
@@ -237,14 +236,13 @@ class _Predictions:
         roles = replace(roles, output_kind=kind or roles.output_kind)
         output_matrix(table.head(), roles, classes, table.file)
         outputs = [column for _, column in roles.outputs]
-        reads = loaded.card.features if loaded.calibrator.needs_inputs else ()
         notes = list(doubts_of_roles(roles, classes))
         if (known := loaded.card.model) is not None:
             notes.append(
                 f"The calibrator was fitted for the model {known.name[:80]!r}; that these "
                 "predictions are that model's cannot be checked."
             )
-        return cls(loaded, table, list(dict.fromkeys([*outputs, *reads])), notes, roles)
+        return cls(loaded, table, list(dict.fromkeys([*outputs, *loaded.reads])), notes, roles)
 
     def proba(self, frame: pd.DataFrame) -> FloatArray:
         return output_matrix(frame, self.roles, self.loaded.card.classes, self.table.file)
