@@ -162,8 +162,10 @@ def config_of(content: AuditContent, project: str = "") -> str:
     )
 
 
-def _names(subject: Subject) -> dict[str, str]:
-    named = {one.part: one.name for one in subject.tables if one.part != "foreign"}
+def _names(subject: Subject) -> dict[str, str | Sequence[str]]:
+    named: dict[str, str | Sequence[str]] = {
+        one.part: one.listed or one.name for one in subject.tables if one.part != "foreign"
+    }
     if subject.model is not None:
         return {"model": subject.model.name, **named}
     # without a model the calibration set is the table of predictions

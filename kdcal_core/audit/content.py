@@ -77,6 +77,9 @@ class TableFacts:
     files : int
         Number of files of a folder, of whose rows a summary was judged; its digest is that of
         their list (`kdcal_core.data.parquet_folder.digest_of_files`). 0 for one file.
+    listed : tuple of str
+        Where a list of files or a pattern was judged, their paths, or the pattern, from the
+        folder that holds them all.
     """
 
     part: str
@@ -86,6 +89,7 @@ class TableFacts:
     columns: tuple[str, ...]
     scored: str = ""
     files: int = 0
+    listed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from kdcal_core.audit.making import (
 )
 from kdcal_core.checks import SummaryEvidence, measure_checks
 from kdcal_core.data import Task
-from kdcal_core.data.parquet_folder import allowed_roots
+from kdcal_core.data.parquet_folder import allowed_roots, names_of_list
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.diagnostics.summaries import (
     ClassSummary,
@@ -59,11 +59,12 @@ _SUMMARY = "summary"
 class LoadedSummary:
     """The folder of a gate: its summary lies in the gate's own folder.
 
-    ``files`` is the number of its files.
+    ``files`` is the number of its files, ``listed`` their names where they were listed.
     """
 
     review: Review
     files: int
+    listed: tuple[str, ...] = ()
 
     def judge(
         self,
@@ -76,7 +77,7 @@ class LoadedSummary:
         summary = judged_rows(load(Path(folder) / _SUMMARY, TALLIES[self.review.task].kind))
         content = summary_audit(self.review, summary, settings, progress)
         (table,) = content.subject.tables
-        tables = (replace(table, files=self.files),)
+        tables = (replace(table, files=self.files, listed=self.listed),)
         return replace(content, subject=replace(content.subject, tables=tables))
 
 
@@ -124,7 +125,7 @@ def load_summary(
             executor=executor,
             source=source_of(review, config.files),
         )
-    return LoadedSummary(whole, size.files)
+    return LoadedSummary(whole, size.files, names_of_list(config.files.rows))
 
 
 def summary_audit(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -47,6 +48,7 @@ _LEAST, _MOST = 1 << 14, 1 << 20  # rows of a block
 _BLOCK_BYTES = 1 << 28
 _BUFFER = 1 << 20
 _MOST_PARTIAL = 1000  # columns that are remembered
+_ESCAPED = re.compile(r"\[[*?[]\]")  # in a pattern
 _FIX = f"Name folders in {ROOTS}, or choose one of those named there."
 
 
@@ -89,6 +91,27 @@ def name_of_parted(tables: PartedFiles) -> str:
         where = Path(tables)
         return (where.resolve() if where.is_dir() else where).name or str(tables)
     return listed([Path(one).name or str(one) for one in tables], 3)
+
+
+def names_of_list(tables: PartedFiles) -> tuple[str, ...]:
+    """The paths of a list, or a pattern, from the folder that holds them all; none of a folder.
+
+    Examples
+    --------
+    >>> names_of_list(["scores/may/a.parquet", "scores/june"]), names_of_list("scores")
+    (('may/a.parquet', 'june'), ())
+    >>> names_of_list("scores/20??/*.parquet")
+    ('20??/*.parquet',)
+    """
+    if isinstance(tables, str | Path):
+        if not _is_pattern(tables):
+            return ()
+        parts = Path(tables).parts
+        first = next(at for at, part in enumerate(parts) if has_magic(_ESCAPED.sub("", part)))
+        return (Path(*parts[first:]).as_posix(),)
+    places = [Path(one).absolute() for one in tables]
+    common = os.path.commonpath([one.parent for one in places])
+    return tuple(one.relative_to(common).as_posix() for one in places)
 
 
 def place_of_parted(tables: PartedFiles) -> str:

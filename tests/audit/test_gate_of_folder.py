@@ -456,7 +456,12 @@ def test_a_list_of_files_is_judged_as_their_folder(
     ours, theirs = run_gate(listed).content, fair[0].content
     (mine,), (other,) = ours.subject.tables, theirs.subject.tables
     assert mine.name == "later, b.parquet and a.parquet"
-    assert replace(mine, name="parts") == other
+    assert mine.listed == ("later", "b.parquet", "a.parquet")
+    assert replace(mine, name="parts", listed=()) == other
+    (folder / "again.toml").write_text(config_of(ours))  # beside the files, as the report says
+    again = run_gate(read_config(folder / "again.toml")).content
+    assert (again.subject, again.rows_digest) == (ours.subject, ours.rows_digest)
+    assert again.checked.results == ours.checked.results
     assert replace(ours, subject=theirs.subject) == theirs
     words = ["audit", "init", "--predictions", *files, "--target", "y", "--event", "c1"]
     (tmp_path / "[one]").mkdir()
@@ -470,6 +475,7 @@ def test_a_list_of_files_is_judged_as_their_folder(
     ))  # fmt: skip
     (found,) = run_gate(read_config(asked)).content.subject.tables
     assert (found.name, found.digest, found.files) == ("*.parquet", other.digest, 3)
+    assert found.listed == ("**/*.parquet",)
     asked.write_text(said.replace('["../parts/later"', "[1"))
     with pytest.raises(InputError, match="predictions is not a text or a list of texts"):
         read_config(asked)
