@@ -900,6 +900,7 @@ def test_patients_are_counted_behind_a_calibrator(tmp_path: Path) -> None:
     assert both.within == both.n - 70  # patients of both tables
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_the_limits_of_an_audit_of_the_reference_rows_hold_too(
     place: Path,
     config: AuditConfig,
@@ -956,6 +957,7 @@ def test_the_limits_of_an_audit_of_the_reference_rows_hold_too(
     assert "No audit has an id that begins with '0000'" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_an_audit_of_a_calibrator_s_output_is_one_of_the_reference_rows(
     tmp_path: Path,
 ) -> None:

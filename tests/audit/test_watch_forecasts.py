@@ -222,6 +222,7 @@ def test_models_quantiles_and_single_numbers_are_watched(tmp_path: Path) -> None
     assert [one.verdict for one in found.results] == ["pass", "pass"]
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_limits_of_an_audit_of_forecasts_hold_too(place: Path, config: AuditConfig) -> None:
     late = written(table(1, narrow=1.5), place / "held.csv")
     limits = {"KC021": Limit(high=0.04), "KC022": Limit(-0.1, 0.1)}
