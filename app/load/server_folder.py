@@ -24,6 +24,7 @@ from kdcal_core.review import (
 from kdcal_core.text import printable
 
 _OPEN = "server_folder"
+DRAWN = 1_000_000  # rows, if they are not all read
 
 
 def server_folder(review: Review | None) -> None:
@@ -53,22 +54,31 @@ def server_folder(review: Review | None) -> None:
         )
         if len(folders) == MOST_FOLDERS:
             st.caption(f"Only the first {MOST_FOLDERS:,} folders are listed.")
+        drawn = st.checkbox(
+            f"Draw {DRAWN:,} rows",
+            key="server_folder_drawn",
+            help="The app keeps all rows of a review, because its pages show them and fit to them. "
+            "Of a folder that is too large for this, or too slow, it keeps rows drawn at random "
+            "from all files: more would not narrow any interval that can be seen. `kdcal audit "
+            "run` judges all rows of a folder of any size.",
+        )
         busy = review is not None and waiting.busy(review.id)
         st.button(
             "Read the folder",
             disabled=chosen is None or busy,
             on_click=_start,
-            args=(review, chosen),
+            args=(review, chosen, drawn),
         )
 
 
-def _start(review: Review | None, folder: Path) -> None:
+def _start(review: Review | None, folder: Path, drawn: bool) -> None:
     """Callback: read the folder, and close the choice, which would cover the page."""
     st.session_state[_OPEN] = False
     review_id = review.id if review is not None else session.new_review()
     if (task := wanted_task()) is not None:
         set_task(session.workspace(), review_id, task)
-    workspace, name = session.workspace(), f"{folder.name or 'folder'}.parquet"
+    some = f", {DRAWN:,} rows drawn" if drawn else ""
+    workspace, name = session.workspace(), f"{folder.name or 'folder'}{some}.parquet"
 
     def work(progress: Progress, cancelled: Callable[[], bool]) -> Review:
         with tempfile.TemporaryDirectory(prefix="kdcal-", ignore_cleanup_errors=True) as into:
@@ -76,6 +86,7 @@ def _start(review: Review | None, folder: Path) -> None:
                 folder,
                 Path(into),
                 allowed_roots(),
+                most=DRAWN if drawn else None,
                 progress=part_of(progress, 0.0, 0.5),
                 cancelled=cancelled,
             )

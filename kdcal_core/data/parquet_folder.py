@@ -16,6 +16,7 @@ from glob import has_magic
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -31,6 +32,7 @@ from kdcal_core.data.arrow_tables import (
     to_frame,
 )
 from kdcal_core.data.folder_parts import FilePart, FolderParts, PartialColumn
+from kdcal_core.data.splits import at_most
 from kdcal_core.errors import InputError
 from kdcal_core.quotas import ROWS, TABLE
 from kdcal_core.store.disk import digest_of
@@ -488,8 +490,14 @@ class PartedTable:
         found = FolderParts(tuple(parts), self.partial)
         return pa.concat_tables(tables).replace_schema_metadata(found.metadata())
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Path, most: int | None = None) -> None:
         """Write the rows of all files into one, whose metadata say from which files they come.
+
+        Parameters
+        ----------
+        most : int, optional
+            Of more rows than these, write as many drawn at random from all files, always the same
+            ones, in their order. The metadata then do not say from which files they come.
 
         Raises
         ------
@@ -497,29 +505,37 @@ class PartedTable:
             For a table that is larger than any may be, and where a column has different types in
             different files: the error names the column and the first such file.
         """
-        self._check_whole()
+        drawn = None if most is None or self.n_rows <= most else at_most(self.n_rows, most)
+        self._check_whole(self.n_rows if drawn is None else len(drawn))
         schema = _common_schema(self._schemas, self.names)
         rows = dict.fromkeys((group.file for group in self.groups), 0)
         for group in self.groups:
             rows[group.file] += group.rows
-        parts = tuple(FilePart(file, 0, n) for file, n in rows.items())
+        parts = tuple(FilePart(file, 0, n) for file, n in rows.items() if drawn is None)
         found = FolderParts(parts, self.partial).metadata()
         with pq.ParquetWriter(path, schema.with_metadata(found)) as writer:
             for group in self.groups:
+                before = group.in_table
                 for batch in self._batches(group, list(self.names), _LEAST):
+                    if drawn is not None:
+                        ends = np.searchsorted(drawn, [before, before + len(batch)])
+                        some = drawn[slice(*ends)] - before
+                        before += len(batch)
+                        batch = batch.take(pa.array(some))
                     writer.write_table(_plain(batch, group, schema.with_metadata(found)))
 
-    def _check_whole(self) -> None:
+    def _check_whole(self, n_rows: int) -> None:
+        """Refuse so many of the rows where a table of them would be larger than any may be."""
         stated = 0
         for group in self.groups:
             with named_parquet_faults(group.title):
                 stated += pq.read_metadata(group.path).row_group(group.number).total_byte_size
-        needed = max(stated, self.n_rows * len(self.names) * 8)
+        needed = max(stated * n_rows // self.n_rows, n_rows * len(self.names) * 8)
         fix = (
-            "Judge the folder with 'kdcal audit run', which keeps counts of its rows only, or "
-            "choose a smaller one."
+            "Let rows be drawn from it, judge it with 'kdcal audit run', which keeps counts of its "
+            "rows only, or choose a smaller one."
         )
-        ROWS.refuse_beyond(self.n_rows, "The folder", fix=fix)
+        ROWS.refuse_beyond(n_rows, "The folder", fix=fix)
         TABLE.refuse_beyond(
             needed,
             "The rows of the folder",

@@ -68,6 +68,7 @@ def gathered_table(
     into: Path,
     roots: Sequence[Path],
     *,
+    most: int | None = None,
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Path:
@@ -79,6 +80,9 @@ def gathered_table(
         In one of ``roots``, with links followed.
     into : Path
         An empty folder for the file.
+    most : int, optional
+        Of more rows than these, as many are drawn at random. Pages show rows and fit what needs
+        them, so that a review keeps its rows; those of a folder larger than memory it cannot.
 
     Raises
     ------
@@ -89,7 +93,7 @@ def gathered_table(
     files = [{"path": str(path), "name": name} for path, name in parquet_files(folder, roots)]
     run_limited(
         "kdcal_core.review.folders_on_server:gather_files",
-        {"files": files},
+        {"files": files, "most": most},
         seconds=JOB_TIME,
         folder=into,
         progress=progress,
@@ -100,7 +104,7 @@ def gathered_table(
     return into / _FILE
 
 
-def gather_files(files: list[dict[str, Any]], folder: str) -> None:
-    """Run in the worker: write the rows of the files into one file in the folder."""
+def gather_files(files: list[dict[str, Any]], most: int | None, folder: str) -> None:
+    """Run in the worker: write the rows of the files, or some, into one file in the folder."""
     table = PartedTable([(Path(one["path"]), one["name"]) for one in files])
-    table.write(Path(folder) / _FILE)
+    table.write(Path(folder) / _FILE, most)

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from app_pages import plain, settle, words
 
+from app.load import server_folder
 from kdcal_core.data.parquet_folder import ROOTS
 
 pytestmark = pytest.mark.usefixtures("work_here", "stay_on_load")
@@ -52,6 +53,17 @@ def test_a_folder_becomes_the_calibration_set(scores, app):
     assert not app.exception
     assert "**scores.parquet**: 600 rows, 2 columns" in words(app)
     assert app.session_state["server_folder"] is False  # it would cover what was read
+
+
+def test_rows_can_be_drawn(scores, app, monkeypatch):
+    monkeypatch.setattr(server_folder, "DRAWN", 200)
+    _open(app)
+    _box(app).select(scores)
+    next(one for one in app.checkbox if one.label == "Draw 200 rows").check()
+    app.run()
+    _read(app)
+    assert not app.exception
+    assert "**scores, 200 rows drawn.parquet**: 200 rows, 2 columns" in words(app)
 
 
 def test_columns_of_some_files_only_are_a_doubt(scores, app):

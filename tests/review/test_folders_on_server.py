@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kdcal_core.data import Roles
+from kdcal_core.data import Roles, at_most
 from kdcal_core.data.parquet_folder import PartedTable, parquet_files
 from kdcal_core.errors import InputError
 from kdcal_core.quotas import TABLE
@@ -46,6 +46,30 @@ def test_the_rows_of_all_files_come_in_the_order_of_names(places):
     found = pq.read_table(path)
     assert found["p"].to_pylist() == pytest.approx((np.arange(10) / 10.0).tolist())
     assert found["y"].to_pylist() == ["no", "yes"] * 5
+
+
+def test_rows_are_drawn_from_all_files_of_a_folder_that_is_too_large(tmp_path, monkeypatch):
+    root, into = tmp_path / "root", tmp_path / "into"
+    (root / "scores").mkdir(parents=True)
+    into.mkdir()
+    p = np.arange(50_000) / 50_000.0
+    y = np.where(np.random.default_rng(0).random(50_000) < p, "yes", "no")
+    table = pa.table({"proba_yes": p, "y": y})
+    pq.write_table(table.slice(0, 30_000), root / "scores" / "a.parquet", row_group_size=20_000)
+    pq.write_table(table.slice(30_000), root / "scores" / "b.parquet")
+    root = root.resolve()
+    monkeypatch.setenv(TABLE.variable, "0.001")  # GiB: some 65,000 numbers a column
+    monkeypatch.setenv("KDCAL_MAX_ROWS", "20000")
+    with pytest.raises(InputError, match="rows") as found:
+        gathered_table(root / "scores", into, [root])
+    assert "Let rows be drawn" in found.value.fix
+    path = gathered_table(root / "scores", into, [root], most=5_000)
+    some = pq.read_table(path)["proba_yes"].to_numpy()
+    np.testing.assert_array_equal(some, p[at_most(50_000, 5_000)])
+    workspace = Workspace(tmp_path / "home")
+    review = create_review(workspace)
+    review = add_table(workspace, review.id, "calibration", path, "scores, drawn.parquet")
+    assert score(workspace, review.id).sets["calibration"].n_rows == 5_000
 
 
 def test_only_folders_with_tables_are_listed(places):
