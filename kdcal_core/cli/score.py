@@ -22,7 +22,7 @@ from kdcal_core.cli.terminal import (
 )
 from kdcal_core.data import OutputKind
 from kdcal_core.data.parquet_folder import allowed_roots, is_parted, parquet_files
-from kdcal_core.data.scored_rows import SUFFIXES
+from kdcal_core.data.scored_rows import SUFFIXES, TablesToScore
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
 from kdcal_core.progress import Progress
@@ -102,6 +102,9 @@ def score_files(
     outputs: list[list[str]],
     output_kind: OutputKind | None,
     calibrator: str,
+    tables: list[dict[str, str]],
+    suffix: str,
+    keep: list[str],
     progress: Progress,
     **given: Any,
 ) -> dict[str, Any]:
@@ -116,20 +119,23 @@ def score_files(
     from kdcal_core.regression.recalibrated_table import recalibrate_tables
     from kdcal_core.store.archive import archive_kind
 
+    asked = TablesToScore(tables, suffix, keep)
     if archive_kind(calibrator) == "recalibrator":
         if outputs or output_kind:
             raise InputError(
                 "The file is of a regression, and --outputs names columns of classes",
                 fix="Name the columns of the forecasts: --parameters mean=COLUMN.",
             )
-        return recalibrate_tables(calibrator, parameters=parameters, progress=progress, **given)
+        return recalibrate_tables(
+            calibrator, asked, parameters=parameters, progress=progress, **given
+        )
     if parameters:
         raise InputError(
             "The file is of a classification, and --parameters names columns of a regression",
             fix="Name the columns of the classes: --outputs CLASS=COLUMN.",
         )
     return score_tables(
-        calibrator, outputs=outputs, output_kind=output_kind, progress=progress, **given
+        calibrator, asked, outputs=outputs, output_kind=output_kind, progress=progress, **given
     )
 
 

@@ -3,19 +3,107 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from kdcal_core.data.csv_tables import safe_cell
+from kdcal_core.data.tables import TableBlocks
 from kdcal_core.errors import InputError
+from kdcal_core.progress import Progress
 
 SUFFIXES = (".csv", ".parquet")
+
+
+@dataclass(frozen=True)
+class TablesToScore:
+    """The parts of one table whose rows are scored, each with a file of its own to write.
+
+    Attributes
+    ----------
+    tables : sequence of {"path", "name", "out"}
+        The files, their names for errors, and the files to write.
+    suffix : {".csv", ".parquet"}
+        The format to write.
+    keep : sequence of str
+        Columns of the table that are written too, as text, behind "row" (1 is the first row of a
+        file).
+    """
+
+    tables: Sequence[Mapping[str, str]]
+    suffix: str
+    keep: Sequence[str] = ()
+
+    @classmethod
+    def one(cls, data: str, out: str, suffix: str, keep: Sequence[str] = ()) -> TablesToScore:
+        """A single CSV or Parquet table."""
+        return cls([{"path": data, "name": Path(data).name, "out": out}], suffix, keep)
+
+    @cached_property
+    def parts(self) -> list[TableBlocks]:
+        """The tables, open."""
+        return [TableBlocks(one["path"], name=one["name"]) for one in self.tables]
+
+    @property
+    def first(self) -> TableBlocks:
+        """The first table with rows, from which the columns' roles follow."""
+        return next((one for one in self.parts if one.n_rows), self.parts[0])
+
+    def write(
+        self,
+        reads: Sequence[str],
+        columns: Sequence[tuple[str, pa.DataType]],
+        answers: Callable[[pd.DataFrame, TableBlocks], Sequence[pa.Array]],
+        progress: Progress,
+    ) -> tuple[int, list[str]]:
+        """Write the answers for all rows, block by block; the number of rows, and notes.
+
+        Parameters
+        ----------
+        reads : sequence of str
+            Columns of the tables.
+        columns : sequence of (name, type)
+            Of the answers.
+        answers : callable
+            ``(block, its table) -> arrays`` of those columns; its errors get the row of the file.
+
+        Raises
+        ------
+        InputError
+            If there are no rows, and as `scored_schema`.
+        """
+        keep = tuple(dict.fromkeys(self.keep))
+        schema = scored_schema([("row", pa.int64())], keep, columns, self.first.file)
+        notes: dict[str, str] = {}
+        done = 0
+        for part, one in zip(self.parts, self.tables, strict=True):
+            n = 0
+            with table_writer(one["out"], self.suffix, schema) as write:
+                for frame in part.read(list(dict.fromkeys([*reads, *keep]))):
+                    with row_after(n, part.file):
+                        found = answers(frame, part)
+                    kept = [text_of(frame[name], safe=self.suffix == ".csv") for name in keep]
+                    rows = pa.array(np.arange(n + 1, n + len(frame) + 1))
+                    write(pa.RecordBatch.from_arrays([rows, *kept, *found], schema=schema))
+                    n += len(frame)
+                    n_all = max(sum(each.n_rows for each in self.parts), done + n)
+                    progress((done + n) / n_all, f"{done + n:,} of {n_all:,} rows scored")
+            done += n
+            notes |= part.notes
+        if not done:
+            raise InputError(
+                "The table has no rows", fix="Give at least one row.", file=self.parts[0].file
+            )
+        return done, list(notes.values())
 
 
 def scored_schema(

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from kdcal_core.data import FloatArray, Roles
 from kdcal_core.data.csv_tables import safe_cell
 from kdcal_core.data.regression_columns import family_of
 from kdcal_core.data.role_columns import parameter_columns
-from kdcal_core.data.scored_rows import row_after, scored_schema, table_writer, text_of
+from kdcal_core.data.scored_rows import TablesToScore
 from kdcal_core.data.tables import TableBlocks
 from kdcal_core.distributions import PredictiveDistribution, distribution_of
 from kdcal_core.errors import InputError
@@ -79,35 +80,24 @@ def recalibrate_table(
     """
     return recalibrate_tables(
         recalibrator,
-        [{"path": data, "name": Path(data).name, "out": out}],
-        suffix,
+        TablesToScore.one(data, out, suffix, keep),
         model,
         any_model,
         parameters,
-        keep,
         progress,
     )
 
 
 def recalibrate_tables(
     recalibrator: str,
-    tables: Sequence[Mapping[str, str]],
-    suffix: str,
+    asked: TablesToScore,
     model: str | None = None,
     any_model: bool = False,
     parameters: Sequence[Sequence[str]] = (),
-    keep: Sequence[str] = (),
     progress: Progress = silent,
 ) -> dict[str, Any]:
-    """As `recalibrate_table`, of the parts of one table, each with a file of its own to write.
-
-    Parameters
-    ----------
-    tables : sequence of {"path", "name", "out"}
-        The files, their names for errors, and the files to write.
-    """
-    parts = [TableBlocks(one["path"], name=one["name"]) for one in tables]
-    table = parts[0]
+    """As `recalibrate_table`, of the parts of one table."""
+    table = asked.parts[0]
     opened = None if model is None else load_model(model, task="regression")
     loaded = load_recalibrator(recalibrator, model=opened, any_model=True)
     card = loaded.card
@@ -146,46 +136,30 @@ def recalibrate_tables(
                 "forecasts are that model's cannot be checked."
             )
         reads = [*(column for _, column in named), *loaded.reads]
-    keep = tuple(dict.fromkeys(keep))
-    schema = scored_schema(
-        [("row", pa.int64())],
-        keep,
-        [(name, pa.float64()) for name in ("mean", "std", *map(str, LEVELS))],
-        table.file,
-    )
-    notes_of: dict[str, str] = {}
-    total, done = np.zeros(2), 0
-    for part, one in zip(parts, tables, strict=True):
-        n_rows = 0
-        with table_writer(one["out"], suffix, schema) as write:
-            for frame in part.read(list(dict.fromkeys([*reads, *keep]))):
-                with row_after(n_rows, part.file):
-                    if opened is not None:
-                        found = loaded.score_rows(frame)
-                    else:
-                        assert roles.family is not None
-                        columns = parameter_columns(frame, roles, part.file)
-                        forecasts = distribution_of(roles.family, columns, spread=card.spread)
-                        found = loaded.predict(forecasts, frame)
-                    answers = _answers(found)
-                kept = [text_of(frame[name], safe=suffix == ".csv") for name in keep]
-                rows = pa.array(np.arange(n_rows + 1, n_rows + len(frame) + 1))
-                write(pa.RecordBatch.from_arrays([rows, *kept, *answers], schema=schema))
-                total += [float(column.sum()) for column in answers[:2]]
-                n_rows += len(frame)
-                n_all = max(sum(each.n_rows for each in parts), done + n_rows)
-                progress((done + n_rows) / n_all, f"{done + n_rows:,} of {n_all:,} rows scored")
-        done += n_rows
-        notes_of |= part.notes
-    if not done:
-        raise InputError("The table has no rows", fix="Give at least one row.", file=table.file)
+    total = np.zeros(2)
+
+    def answers(frame: pd.DataFrame, part: TableBlocks) -> list[Any]:
+        nonlocal total
+        if opened is not None:
+            found = loaded.score_rows(frame)
+        else:
+            assert roles.family is not None
+            columns = parameter_columns(frame, roles, part.file)
+            forecasts = distribution_of(roles.family, columns, spread=card.spread)
+            found = loaded.predict(forecasts, frame)
+        said = _answers(found)
+        total += [float(column.sum()) for column in said[:2]]
+        return said
+
+    columns = [(name, pa.float64()) for name in ("mean", "std", *map(str, LEVELS))]
+    done, of_tables = asked.write(reads, columns, answers, progress)
     return {
         "rows": done,
         "mean": total[0] / done,
         "std": total[1] / done,
         "outcome": safe_cell(card.outcome),
         "fitted_on": {part: one.digest for part, one in card.data.items() if part != "evaluation"},
-        "notes": [*notes, *notes_of.values()],
+        "notes": [*notes, *of_tables],
     }
 
 

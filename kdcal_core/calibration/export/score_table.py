@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from kdcal_core.data import (
 from kdcal_core.data.csv_tables import safe_cell
 from kdcal_core.data.labels import doubts_of_roles
 from kdcal_core.data.role_guesses import output_kind_named
-from kdcal_core.data.scored_rows import row_after, scored_schema, table_writer, text_of
+from kdcal_core.data.scored_rows import TablesToScore
 from kdcal_core.data.tables import TableBlocks
 from kdcal_core.errors import InputError
 from kdcal_core.models import Model, load_model, model_info
@@ -90,70 +90,48 @@ def score_table(
     """
     return score_tables(
         calibrator,
-        [{"path": data, "name": Path(data).name, "out": out}],
-        suffix,
+        TablesToScore.one(data, out, suffix, keep),
         model,
         any_model,
         outputs,
         output_kind,
-        keep,
         progress,
     )
 
 
 def score_tables(
     calibrator: str,
-    tables: Sequence[Mapping[str, str]],
-    suffix: str,
+    asked: TablesToScore,
     model: str | None = None,
     any_model: bool = False,
     outputs: Sequence[Sequence[str]] = (),
     output_kind: OutputKind | None = None,
-    keep: Sequence[str] = (),
     progress: Progress = silent,
 ) -> dict[str, Any]:
-    """As `score_table`, of the parts of one table, each with a file of its own to write.
+    """As `score_table`, of the parts of one table.
 
-    Parameters
-    ----------
-    tables : sequence of {"path", "name", "out"}
-        The files, their names for errors, and the files to write. The columns that hold the
-        predictions follow from the first.
+    The columns that hold the predictions follow from the first part with rows.
     """
-    parts = [TableBlocks(one["path"], name=one["name"]) for one in tables]
-    first = next((one for one in parts if one.n_rows), parts[0])  # a part may be empty
     scorer: _Predictions | _Model
     if model is None:
         named = tuple((name, at) for name, at in outputs)
-        scorer = _Predictions.of(calibrator, first, named, output_kind)
+        scorer = _Predictions.of(calibrator, asked.first, named, output_kind)
     else:
-        scorer = _Model.of(calibrator, first, model, any_model)
+        scorer = _Model.of(calibrator, asked.first, model, any_model)
     classes = scorer.loaded.card.classes
-    shown = tuple(map(safe_cell, classes)) if suffix == ".csv" else classes
-    keep = tuple(dict.fromkeys(keep))
-    columns = list(dict.fromkeys([*scorer.columns, *keep]))
-    schema = _schema(classes, keep, scorer.table.file)
+    shown = tuple(map(safe_cell, classes)) if asked.suffix == ".csv" else classes
     unseen: Counter[str] = Counter()
-    notes: dict[str, str] = {}
-    counts, total, done = np.zeros(len(classes), dtype=np.int64), 0.0, 0
-    for part, one in zip(parts, tables, strict=True):
-        scoring, n_rows = replace(scorer, table=part), 0
-        with table_writer(one["out"], suffix, schema) as write:
-            for frame in part.read(columns):
-                with row_after(n_rows, part.file):
-                    found = scorer.loaded.calibrated(scoring.proba(frame), frame)
-                    unseen.update(scorer.loaded.calibrator.unseen(frame))
-                kept = [text_of(frame[name], safe=suffix == ".csv") for name in keep]
-                write(_rows(found, shown, n_rows, kept, schema))
-                counts += np.bincount(found.predicted, minlength=len(classes))
-                total += float(found.confidence.sum())
-                n_rows += len(frame)
-                n_all = max(sum(each.n_rows for each in parts), done + n_rows)
-                progress((done + n_rows) / n_all, f"{done + n_rows:,} of {n_all:,} rows scored")
-        done += n_rows
-        notes |= part.notes
-    if not done:
-        raise InputError("The table has no rows", fix="Give at least one row.", file=parts[0].file)
+    counts, total = np.zeros(len(classes), dtype=np.int64), 0.0
+
+    def answers(frame: pd.DataFrame, part: TableBlocks) -> list[pa.Array]:
+        nonlocal counts, total
+        found = scorer.loaded.calibrated(replace(scorer, table=part).proba(frame), frame)
+        unseen.update(scorer.loaded.calibrator.unseen(frame))
+        counts += np.bincount(found.predicted, minlength=len(classes))
+        total += float(found.confidence.sum())
+        return _answers(found, shown)
+
+    done, notes = asked.write(scorer.columns, _columns(classes), answers, progress)
     return {
         "rows": done,
         "classes": dict(zip(classes, counts.tolist(), strict=True)),
@@ -165,7 +143,7 @@ def score_tables(
         },
         "notes": [
             *scorer.notes,
-            *notes.values(),
+            *notes,
             *(
                 f"{counted(n, 'row')} {'has' if n == 1 else 'have'} a category in "
                 f"{column[:80]!r} that the calibrator's fit did not see: it treats their value as "
@@ -289,27 +267,16 @@ def _check_model(loaded: LoadedCalibrator, model: Model, digest: str, any_model:
     return ["The calibrator was fitted for another model: its probabilities need not hold here."]
 
 
-def _rows(
-    found: Calibrated,
-    shown: tuple[str, ...],
-    before: int,
-    kept: list[pa.Array],
-    schema: pa.Schema,
-) -> pa.RecordBatch:
-    n = len(found.proba)
+def _answers(found: Calibrated, shown: tuple[str, ...]) -> list[pa.Array]:
     names = pa.DictionaryArray.from_arrays(pa.array(found.predicted), pa.array(list(shown)))
-    columns = [
-        pa.array(np.arange(before + 1, before + n + 1)),
-        *kept,
+    return [
         *(pa.array(np.ascontiguousarray(column)) for column in found.proba.T),
         names.cast(pa.string()),
         pa.array(found.confidence),
     ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _schema(classes: tuple[str, ...], keep: tuple[str, ...], file: str) -> pa.Schema:
-    """The columns of the file to write."""
+def _columns(classes: tuple[str, ...]) -> list[tuple[str, pa.DataType]]:
+    """What is written of each row."""
     proba = [(f"proba_{name}", pa.float64()) for name in classes]
-    ends = [("predicted", pa.string()), ("confidence", pa.float64())]
-    return scored_schema([("row", pa.int64())], keep, [*proba, *ends], file)
+    return [*proba, ("predicted", pa.string()), ("confidence", pa.float64())]
