@@ -255,7 +255,7 @@ def _decisions(view: Decided) -> None:
     _seen(view, *titled, decisions_chart, view.deciding, view.threshold, names)
     by = view.deciding_by
     titled = "rates", "Sensitivity and specificity by threshold"
-    _seen(view, *titled, rates_chart, view.deciding, view.threshold, view.name, by=by)
+    _seen(view, *titled, rates_chart, view.deciding, view.threshold, by=by)
     shown = st.segmented_control(
         "Thresholds",
         [_HERE, _EVERYWHERE],
@@ -265,9 +265,7 @@ def _decisions(view: Decided) -> None:
         label_visibility="collapsed",
     )
     if shown == _EVERYWHERE:
-        chart = drawn_once(
-            rates_chart, view.deciding, view.threshold, view.name, dark=is_dark(), by=by
-        )
+        chart = drawn_once(rates_chart, view.deciding, view.threshold, dark=is_dark(), by=by)
         show(chart, key="decision_rates", of=view.of, finding=False)
         return
     if view.review.roles is not None and view.review.roles.weight is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -168,14 +168,17 @@ def _distributions_shown(
     summary: RegressionSummary, review: Review, settings: AuditSettings
 ) -> Shown:
     overview = overview_of_summary(summary)
-    return tuple(overview.scores.rows.values()), _distribution_charts(summary, overview)
+    charts = _distribution_charts(summary, overview, settings.groups)
+    return tuple(overview.scores.rows.values()), charts
 
 
-def _distribution_charts(summary: RegressionSummary, overview: PitOverview) -> Drawn:
+def _distribution_charts(
+    summary: RegressionSummary, overview: PitOverview, columns: Sequence[str]
+) -> Drawn:
     histogram = summary_pit_histogram(summary, ALL_BINS)
     yield from charts_of_overview(overview, histogram)
     if summary.groups is not None:
-        yield chart_of_pit_groups(summary_pit_group_search(summary))
+        yield chart_of_pit_groups(summary_pit_group_search(summary), columns)
 
 
 _SHOWN: dict[Task, Callable[[Any, Review, AuditSettings], Shown]] = {

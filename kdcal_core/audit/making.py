@@ -51,6 +51,7 @@ from kdcal_core.charts import (
     recalibration_differences_chart,
     recalibration_measures_chart,
     regions_chart,
+    regions_words,
     reliability_by_class_chart,
     reliability_chart,
     scores_chart,
@@ -77,6 +78,7 @@ from kdcal_core.diagnostics import (
     RegionSearch,
     Reliability,
     ScoreHistogram,
+    pit_groups_finding,
 )
 from kdcal_core.errors import InputError
 from kdcal_core.jobs.builds import files_digest, installed
@@ -122,9 +124,14 @@ from kdcal_core.text import in_sentence
 
 _FIT: Which = "calibration"
 _RULE, _BARS = "mon2", 10  # as the page Confidence by class begins
-CLASS_BINS = 15  # as the page Reliability begins
+CLASS_BINS = 15
+"""Of the reliability by class, as the page Reliability begins."""
 _LEAD = "log_loss"  # by which calibrators are ordered, as on the page Compare
 _SEED = 0
+_OTHER_REGIONS = (
+    " The check region by region finds regions on one half of the rows and judges them on the "
+    "other, so that its regions are others."
+)
 _FAR_ROWS = 1000  # on each sphere, as on the page
 _PACKAGES = (
     *("numpy", "scipy", "pandas", "pyarrow", "scikit-learn", "numba", "plotly", "torch"),
@@ -573,17 +580,39 @@ def charts_of_counts(counts: ClassCounts, review: Review, settings: AuditSetting
         )
         yield (
             *("decisions", "Decisions at the threshold", "decisions"),
-            lambda dark: decisions_chart(decisions, threshold, names, dark=dark),
+            lambda dark: _decided(
+                decisions_chart(decisions, threshold, names, dark=dark), decision, names[1]
+            ),
         )
         yield (
             *("rates", "Sensitivity and specificity by threshold", "decisions"),
-            lambda dark: rates_chart(decisions, threshold, classes[event], dark=dark),
+            lambda dark: rates_chart(decisions, threshold, dark=dark),
         )
         if decision.costs:
             yield (
                 *("cost", "Mean cost by threshold", "decisions"),
                 lambda dark: cost_chart(decisions, Costs(**decision.costs), threshold, dark=dark),
             )
+
+
+def _decided(chart: Chart, decision: Decision, name: str) -> Chart:
+    """The chart with where its threshold comes from."""
+    return replace(chart, finding=f"{chart.finding} {threshold_words(decision, name)}")
+
+
+def threshold_words(decision: Decision, name: str) -> str:
+    """Where the threshold of an audit comes from, in a sentence. Untrusted text.
+
+    Examples
+    --------
+    >>> threshold_words(Decision(), "sick")
+    'No threshold was chosen: this one is the share of the rows of class sick.'
+    """
+    if decision.threshold is not None:
+        return "The threshold was chosen in the review."
+    if decision.costs:
+        return "No threshold was chosen: this one follows from the costs."
+    return f"No threshold was chosen: this one is the share of the rows of class {name}."
 
 
 def _counts(sets: Sets, which: Which, event: int | None) -> ClassCounts:
@@ -610,8 +639,7 @@ def _of_classification(sets: Sets, settings: AuditSettings) -> Drawn:
     except InputError:  # no column describes the rows; the check on regions says so
         search = None
     if search is not None:
-        kept_search = search
-        yield "regions", "Regions", "regions", lambda dark: regions_chart(kept_search, dark=dark)
+        yield chart_of_regions(search, None if event is None else review.classes[event])
     if (far := _far_away(sets, which)) is not None:
         yield "far_away", "Confidence far from the data", "out_of_distribution", far
     if (curve := _by_score(sets, event)) is not None:
@@ -646,7 +674,9 @@ def _by_score(sets: Sets, event: int | None) -> Draw | None:
 
     def draw(dark: bool) -> Chart:
         chart = confidence_curve_chart(curve, bars[0], name, dark=dark)
-        return replace(chart, finding=f"{chart.finding} Calibration set.")
+        said, below, _ = chart.alt.partition(" Below it ")
+        words = f"{said} {chart.finding}" if below else chart.finding
+        return replace(chart, finding=f"{words} These are rows of the calibration set.")
 
     return draw
 
@@ -686,7 +716,7 @@ def _of_regression(sets: Sets, settings: AuditSettings) -> Drawn:
     yield from charts_of_overview(overview, histograms.with_bins(ALL_BINS))
     if settings.groups:
         found = set_pit_groups(sets, which=settings.which, columns=settings.groups)
-        yield chart_of_pit_groups(found)
+        yield chart_of_pit_groups(found, settings.groups)
 
 
 def chart_of_groups(found: GroupTable) -> tuple[str, str, str, Draw]:
@@ -694,9 +724,32 @@ def chart_of_groups(found: GroupTable) -> tuple[str, str, str, Draw]:
     return "groups", "Declared groups", "groups", lambda dark: groups_chart(found, dark=dark)
 
 
-def chart_of_pit_groups(found: RegionSearch) -> tuple[str, str, str, Draw]:
-    """As `chart_of_groups`, of a regression."""
-    return "groups", "Declared groups", "groups", lambda dark: regions_chart(found, dark=dark)
+def chart_of_pit_groups(found: RegionSearch, columns: Sequence[str]) -> tuple[str, str, str, Draw]:
+    """As `chart_of_groups`, of a regression, with the column before names of its values."""
+    named = found
+    if len(columns) == 1:
+        each = (replace(one, words=f"{columns[0]}: {one.words}") for one in found.regions)
+        named = replace(found, regions=tuple(each))
+
+    def draw(dark: bool) -> Chart:
+        return replace(regions_chart(named, dark=dark), finding=pit_groups_finding(named))
+
+    return "groups", "Declared groups", "groups", draw
+
+
+def chart_of_regions(search: RegionSearch, event: str | None) -> tuple[str, str, str, Draw]:
+    """The regions of all rows, with what they show and why the check on regions has others.
+
+    ``event`` is the class whose probability was searched; untrusted text.
+    """
+
+    def draw(dark: bool) -> Chart:
+        chart = regions_chart(search, dark=dark)
+        others = _OTHER_REGIONS * bool(search.redraws and not search.one_part)
+        found = regions_words(search, event=event)
+        return replace(chart, finding=f"{found} {chart.finding}{others}")
+
+    return "regions", "Regions", "regions", draw
 
 
 def charts_of_overview(overview: PitOverview, histogram: PitHistogram) -> Drawn:

@@ -72,7 +72,8 @@ def coverage_chart(found: Coverage, *, dark: bool = False) -> Chart:
     levels = [f"{100 * row.level:g}%" for row in found.rows]
     held = [row.coverage for row in found.rows]
     said = ", ".join(
-        f"{level} hold {value_text(one)}" for level, one in zip(levels, held, strict=True)
+        f"{level} hold {estimate_text(one, chance=False)}"
+        for level, one in zip(levels, held, strict=True)
     )
     return Chart(
         coverage_figure(found, dark=dark),

@@ -30,7 +30,7 @@ from kdcal_core.diagnostics import (
     rates_table,
     useful_thresholds,
 )
-from kdcal_core.text import counted, escape_html, in_sentence, number_text, range_text
+from kdcal_core.text import counted, escape_html, in_sentence, listed, number_text, range_text
 
 NET_BENEFIT = """
 **Horizontal axis**: the threshold. A row is flagged if its stated probability is at least that
@@ -157,15 +157,16 @@ def decisions_chart(
     ``names`` are those of all other rows and of the rows to be found.
     """
     chart = confusion_chart(decision_confusion(counts, threshold), "joint", names, dark=dark)
+    chart.figure.update_xaxes(title_text="What the threshold says")
     words = f"At a threshold of {_percent(threshold)}: "
     words += in_sentence(decision_words(counts, threshold, names[1]))
-    return replace(chart, finding=words, how_to_read=DECISIONS, name="decisions")
+    alt = f"Rows by true class and by what the threshold says. {words}"
+    return replace(chart, finding=words, alt=alt, how_to_read=DECISIONS, name="decisions")
 
 
 def rates_chart(
     counts: DecisionCounts,
     threshold: float,
-    name: str,
     *,
     dark: bool = False,
     by: str = "model",
@@ -177,8 +178,6 @@ def rates_chart(
     counts : DecisionCounts
     threshold : float
         The chosen one.
-    name : str
-        Of the class whose rows are to be found. Untrusted text.
     by : str
         "model" or the key of the calibrator whose probabilities decide.
     """
@@ -193,8 +192,9 @@ def rates_chart(
         _curve(figure, x, Band(*ends), str(label), colour, dash, "{:.1%}")
     _upright(figure, counts, at, threshold, colours)
     figure.update_layout(yaxis={"title_text": "Share", "tickformat": ".0%", "range": [-0.02, 1.02]})
-    words = f"At a threshold of {_percent(threshold)}: "
-    words += in_sentence(decision_words(counts, threshold, name))
+    here = [one for one in decision_rates(counts, threshold)[:3] if np.isfinite(one.value)]
+    said = listed([f"{in_sentence(one.label)} {estimate_text(one)}" for one in here])
+    words = f"At a threshold of {_percent(threshold)}: {said}."
     return Chart(
         figure,
         finding=words,

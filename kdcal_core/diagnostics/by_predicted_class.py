@@ -133,7 +133,8 @@ def confusion_finding(
     >>> from kdcal_core.diagnostics import confusion
     >>> predicted, true = [0] * 40 + [1] * 40, [0] * 20 + [1] * 60
     >>> confusion_finding(confusion(predicted, true, 2), ("cat", "dog"))
-    'A prediction of class cat is right 50% of the time (20 of 40), the others 100%.'
+    'A prediction of class cat is right 50% of the time (34% to 66%; 20 of 40), the others 100% \
+(91% to 100%).'
     >>> confusion_finding(confusion([0, 0, 0, 1], [0, 1, 1, 1], 2), ("cat", "dog"))
     'No class predicted for 10 rows or more is right less often than the others beyond chance; of \
 all 4 predictions 50% are right (7% to 93%).'
@@ -152,9 +153,7 @@ all 4 predictions 50% are right (7% to 93%).'
     p = np.asarray(hypergeom.cdf(correct[looked], rows.sum(), correct.sum(), rows[looked]))
     worst = int(looked[np.argmin(p)]) if len(looked) else int(predicted[0])
     if len(predicted) == 1 or p.min(initial=1.0) * max(len(looked), 1) >= 1.0 - level:
-        low, high = clopper_pearson(hits / whole, rows.sum(), level)
-        width = float(high - low)
-        rate, least, most = (number_text(float(v), width, True) for v in (hits / whole, low, high))
+        rate, between = _share_words(hits / whole, rows.sum(), level)
         compared = "predicted class"
         if len(looked) < len(predicted):
             compared = f"class predicted for {LEAST_ROWS} rows or more"
@@ -163,14 +162,24 @@ all 4 predictions 50% are right (7% to 93%).'
             if len(predicted) == 1
             else f"No {compared} is right less often than the others beyond chance"
         )
-        are = f"{rate} are right ({least} to {most})"
+        are = f"{rate} are right ({between})"
         return f"{lead}; of all {whole:,.0f} predictions {are}."
+    mine = _share_words(right[worst] / total[worst], rows[worst], level)
     others = (hits - right[worst]) / (whole - total[worst])
+    beside = _share_words(others, rows.sum() - rows[worst], level)
     return (
-        f"A prediction of {names[worst]} is right {100 * right[worst] / total[worst]:.0f}% of the "
-        f"time ({right[worst]:,.0f} of {total[worst]:,.0f}), the others {100 * others:.0f}%"
+        f"A prediction of {names[worst]} is right {mine[0]} of the time ({mine[1]}; "
+        f"{right[worst]:,.0f} of {total[worst]:,.0f}), the others {beside[0]} ({beside[1]})"
         f"{_taken_for(result.joint[:, worst], worst, names, level)}."
     )
+
+
+def _share_words(share: float, rows: float, level: float) -> tuple[str, str]:
+    """A share of so many effective rows, and its interval."""
+    low, high = (float(end) for end in clopper_pearson(share, rows, level))
+    width = high - low
+    ends = (number_text(one, width, True) for one in (low, high))
+    return number_text(float(share), width, True), " to ".join(ends)
 
 
 def _taken_for(column: FloatArray, worst: int, names: Sequence[str], level: float) -> str:

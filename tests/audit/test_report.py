@@ -47,6 +47,7 @@ from kdcal_core.audit import (
     content_bytes,
     make_audit,
 )
+from kdcal_core.audit.making import chart_of_regions
 from kdcal_core.audit.report import (
     html_report,
     markdown_report,
@@ -58,7 +59,8 @@ from kdcal_core.audit.report.guidelines import GUIDELINES, answers
 from kdcal_core.audit.report.references import references
 from kdcal_core.charts.palette import palette
 from kdcal_core.checks import CheckResult, JudgedPart, Verdict
-from kdcal_core.diagnostics import Estimate, has_interval
+from kdcal_core.diagnostics import Estimate, describe_regions, has_interval
+from kdcal_core.diagnostics.targets import confidence_target
 from kdcal_core.errors import InputError
 from kdcal_core.review import Decision, Limit, Review, ReviewReader, Workspace, score, start_sample
 from kdcal_core.tasks import Sets, set_decisions, threshold_of
@@ -756,6 +758,54 @@ def test_an_audit_draws_the_threshold_that_the_page_begins_at(
 
 def test_the_curve_by_class_is_short_enough_for_a_report(content: AuditContent) -> None:
     (curve,) = (one for one in content.charts if one.key == "confidence")
-    assert "Calibration set." in curve.finding
+    assert curve.finding.startswith("How often malignant happens against its stated probability: ")
+    assert "These are rows of the calibration set." in curve.finding
     assert 80 <= len(curve.table.splitlines()) <= 165  # both classes of the sample
     assert len(curve.light) + len(curve.table) < 100_000
+
+
+def test_terms_are_explained_where_they_are_used(either: AuditContent) -> None:
+    page = html_report(either).decode()
+    listed = page[page.index('id="terms"') :].partition("<h3>References")[0]
+    explained = [html.unescape(one) for one in re.findall(r"<dt>(.*?)</dt>", listed)]
+    assert explained == sorted(explained, key=str.casefold)
+    tables = page[: page.index('id="terms"')]
+    assert [one for one in explained if one not in html.unescape(tables)] == []
+    regression = either.subject.task == "regression"
+    assert ("CRPS" in explained, "ECE" in explained) == (regression, not regression)
+    measured = replace(either, checked=replace(either.checked, results=()), estimates=(), charts=())
+    assert 'id="terms"' not in html_report(measured).decode()
+
+
+def test_a_report_says_where_the_threshold_comes_from(content: AuditContent) -> None:
+    (decisions,) = (one for one in content.charts if one.key == "decisions")
+    assert "No threshold was chosen: this one is the share of the rows" in decisions.finding
+    page = html_report(content).decode()
+    assert "None was chosen." in page
+    decision = Decision(0.2, {"false_negative": 5.0})
+    chosen = replace(content, subject=replace(content.subject, decision=decision))
+    assert "0.2, chosen in the review. Costs: false negative 5." in html_report(chosen).decode()
+
+
+def test_groups_of_one_column_are_named_with_it(content: AuditContent) -> None:
+    first, *others = content.checked.results
+    part = replace(first.parts[0], name="1")
+    result = replace(first, code="KC008", parts=(part,))
+    checked = replace(content.checked, results=(result, *others))
+    for groups, name in ((("cut",), "cut: 1"), (("cut", "colour"), "1")):
+        subject = replace(content.subject, groups=groups)
+        page = html_report(replace(content, checked=checked, subject=subject)).decode()
+        assert f"<bdi>{name}</bdi>" in page
+
+
+def test_regions_say_what_they_show_and_why_the_check_has_others(content: AuditContent) -> None:
+    (regions,) = (one for one in content.charts if one.key == "regions")
+    assert regions.finding.startswith("Probability of malignant: no part of the inputs stands out")
+    assert "its regions are others" not in regions.finding  # it has none
+    said, hits = [0.9] * 400, [1] * 360 + [0] * 40
+    search = describe_regions(confidence_target(said, hits), [0] * 200 + [1] * 200, ("a", "b"))
+    *_, draw = chart_of_regions(replace(search, redraws=200), "sick")
+    found = draw(False).finding
+    assert found.startswith("Probability of sick: ")
+    assert "Where " in found
+    assert found.endswith("judges them on the other, so that its regions are others.")

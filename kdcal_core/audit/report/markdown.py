@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kdcal_core.audit.content import AuditContent, errors_of_content
 from kdcal_core.audit.project import Audit, Project
-from kdcal_core.audit.report.sections import MARKS, check_row, counts_text
+from kdcal_core.audit.report.sections import MARKS, check_row, counts_text, with_named_groups
 from kdcal_core.audit.words import approval_text
 from kdcal_core.checks import CheckResult
 from kdcal_core.text import counted, escape_markdown
@@ -30,7 +30,7 @@ def markdown_report(
         If the content contradicts itself.
     """
     with errors_of_content():
-        return _text(content, audit, project)
+        return _text(with_named_groups(content), audit, project)
 
 
 def _text(content: AuditContent, audit: Audit | None, project: Project | None) -> str:

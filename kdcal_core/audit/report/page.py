@@ -29,7 +29,7 @@ from kdcal_core.audit.report.happenings import (
     signatures,
 )
 from kdcal_core.audit.report.prose import prose
-from kdcal_core.audit.report.references import VERDICTS, references
+from kdcal_core.audit.report.references import VERDICTS, references, terms
 from kdcal_core.audit.signing import read_statement
 from kdcal_core.audit.words import FINDING_WORDS, approval_text, date_text, limits_text
 from kdcal_core.charts.chart import FONT
@@ -76,7 +76,7 @@ def html_report(
         itself.
     """
     with errors_of_content():
-        return _page(content, audit, project, receipt)
+        return _page(sections.with_named_groups(content), audit, project, receipt)
 
 
 def _page(
@@ -146,6 +146,8 @@ def _context(content: AuditContent, audit: Audit | None, project: Project | None
             for code, limit in content.limits.items()
         ],
         "references": references(content),
+        "terms": terms(content),
+        "threshold": _threshold(content),
         "question": config_of(content, project.name if project is not None else ""),
         "command": COMMAND,
         "history": history(project, audit) if audit is not None else (),
@@ -161,6 +163,18 @@ def _estimate_of(content: AuditContent, code: str) -> Any:
     found = (one for one in content.checked.results if one.code == code and one.parts)
     result = next(found, None)
     return result.worst.estimate if result is not None else None
+
+
+def _threshold(content: AuditContent) -> str:
+    """From which probability of the event rows are flagged; empty without an event."""
+    subject, decision = content.subject, content.subject.decision
+    if subject.event is None:
+        return ""
+    costs = [f"{case.replace('_', ' ')} {cost:g}" for case, cost in decision.costs.items()]
+    said = f" Costs: {', '.join(costs)}." if costs else ""
+    if decision.threshold is not None:
+        return f"{decision.threshold:.4g}, chosen in the review.{said}"
+    return f"None was chosen.{said}"
 
 
 def _receipt(receipt: dict[str, Any], project: Project | None) -> dict[str, Any]:

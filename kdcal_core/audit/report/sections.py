@@ -8,7 +8,7 @@ import io
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isinf
 from typing import Any
 
@@ -75,6 +75,25 @@ class Leading:
 
     title: str
     words: str
+
+
+def with_named_groups(content: AuditContent) -> AuditContent:
+    """The content with the column before the name of each group, where one column declares them.
+
+    Of several columns, their names are there already.
+    """
+    if len(content.subject.groups) != 1:
+        return content
+    (column,) = content.subject.groups
+    results = tuple(
+        replace(
+            one, parts=tuple(replace(part, name=f"{column}: {part.name}") for part in one.parts)
+        )
+        if one.check.page == "groups"
+        else one
+        for one in content.checked.results
+    )
+    return replace(content, checked=replace(content.checked, results=results))
 
 
 def leading(content: AuditContent, audit: Audit | None) -> tuple[Leading, ...]:
