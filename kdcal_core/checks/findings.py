@@ -88,7 +88,8 @@ def _reason(result: CheckResult) -> str:
 
 
 def _titles(results: tuple[CheckResult, ...]) -> str:
-    return listed([in_sentence(one.check.title) for one in results], _MOST)
+    titles = [in_sentence(one.check.title) for one in results]
+    return listed(titles, _MOST, between=";" if any("," in one for one in titles) else ",")
 
 
 def part_text(result: CheckResult, part: JudgedPart, longest_name: int = 2000) -> str:

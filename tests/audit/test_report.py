@@ -58,7 +58,7 @@ from kdcal_core.audit.report import (
 from kdcal_core.audit.report.guidelines import GUIDELINES, answers
 from kdcal_core.audit.report.references import references
 from kdcal_core.charts.palette import palette
-from kdcal_core.checks import CheckResult, JudgedPart, Verdict
+from kdcal_core.checks import CheckResult, JudgedPart, Verdict, headline
 from kdcal_core.diagnostics import Estimate, describe_regions, has_interval
 from kdcal_core.diagnostics.targets import confidence_target
 from kdcal_core.errors import InputError
@@ -767,7 +767,7 @@ def test_the_curve_by_class_is_short_enough_for_a_report(content: AuditContent) 
 def test_terms_are_explained_where_they_are_used(either: AuditContent) -> None:
     page = html_report(either).decode()
     listed = page[page.index('id="terms"') :].partition("<h3>References")[0]
-    explained = [html.unescape(one) for one in re.findall(r"<dt>(.*?)</dt>", listed)]
+    explained = [html.unescape(one) for one in re.findall(r"<dt><strong>(.*?)</strong>", listed)]
     assert explained == sorted(explained, key=str.casefold)
     tables = page[: page.index('id="terms"')]
     assert [one for one in explained if one not in html.unescape(tables)] == []
@@ -809,3 +809,17 @@ def test_regions_say_what_they_show_and_why_the_check_has_others(content: AuditC
     assert found.startswith("Probability of sick: ")
     assert "Where " in found
     assert found.endswith("judges them on the other, so that its regions are others.")
+
+
+def test_lists_of_checks_whose_titles_hold_commas_can_be_read(forecasts: AuditContent) -> None:
+    (one,) = (one for one in forecasts.checked.results if one.code == "KC022")
+    unsure = [
+        replace(one, code=code, verdict="not enough evidence", parts=one.parts[:1])
+        for code in ("KC022", "KC024")
+    ]
+    checked = replace(forecasts.checked, results=tuple(unsure))
+    assert headline(checked).endswith(
+        "more evidence: coverage of the intervals; and distributions, region by region."
+    )
+    text = markdown_report(replace(forecasts, checked=checked))
+    assert "| Found (95% interval) |" in text

@@ -61,7 +61,8 @@ def _table(content: AuditContent) -> str:
     rows = [_row(one) for one in shown[:_MOST]]
     more = len(shown) - _MOST
     last = [f"{counted(more, 'further check')} in the report."] if more > 0 else []
-    head = ["| Verdict | Check | Found | Limit |", "| --- | --- | --- | --- |"]
+    found = f"Found ({checked.level:.0%} interval)"
+    head = [f"| Verdict | Check | {found} | Limit |", "| --- | --- | --- | --- |"]
     return "\n\n".join(["\n".join([*head, *rows]), *last, counts_text(content)])
 
 

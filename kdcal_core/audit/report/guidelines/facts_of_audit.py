@@ -63,7 +63,8 @@ def measures(content: AuditContent, audit: Audit | None) -> str:
     titles = [in_sentence(one.check.title) for one in content.checked.results]
     charts = [in_sentence(one.title) for one in content.charts]
     return (
-        f"Checks: {listed(titles, len(titles))}. Charts: {listed(charts, len(charts))}. "
+        f"Checks: {listed(titles, len(titles), between=';')}. Charts: "
+        f"{listed(charts, len(charts), between=';')}. "
         "Sections 4, 6 and 7 say how each is computed."
     )
 
@@ -137,7 +138,9 @@ def performance(content: AuditContent, audit: Audit | None) -> str:
 def limitations(content: AuditContent, audit: Audit | None) -> str:
     """What was not answered, and doubts."""
     unanswered = [in_sentence(one.check.title) for one in content.checked.of(None)]
-    without = f"Checks without an answer: {listed(unanswered, 20)}." if unanswered else ""
+    without = (
+        f"Checks without an answer: {listed(unanswered, 20, between=';')}." if unanswered else ""
+    )
     doubts = " ".join(content.subject.doubts)
     return " ".join(filter(None, (without, doubts and f"Doubts about the data: {doubts}")))
 
