@@ -609,7 +609,7 @@ def threshold_words(decision: Decision, name: str) -> str:
     'No threshold was chosen: this one is the share of the rows of class sick.'
     """
     if decision.threshold is not None:
-        return "The threshold was chosen in the review."
+        return "This threshold was chosen."
     if decision.costs:
         return "No threshold was chosen: this one follows from the costs."
     return f"No threshold was chosen: this one is the share of the rows of class {name}."

@@ -784,7 +784,7 @@ def test_a_report_says_where_the_threshold_comes_from(content: AuditContent) -> 
     assert "None was chosen." in page
     decision = Decision(0.2, {"false_negative": 5.0})
     chosen = replace(content, subject=replace(content.subject, decision=decision))
-    assert "0.2, chosen in the review. Costs: false negative 5." in html_report(chosen).decode()
+    assert "0.2, as chosen. Costs: false negative 5." in html_report(chosen).decode()
 
 
 def test_groups_of_one_column_are_named_with_it(content: AuditContent) -> None:

@@ -173,7 +173,7 @@ def _threshold(content: AuditContent) -> str:
     costs = [f"{case.replace('_', ' ')} {cost:g}" for case, cost in decision.costs.items()]
     said = f" Costs: {', '.join(costs)}." if costs else ""
     if decision.threshold is not None:
-        return f"{decision.threshold:.4g}, chosen in the review.{said}"
+        return f"{decision.threshold:.4g}, as chosen.{said}"
     return f"None was chosen.{said}"
 
 
