@@ -8,11 +8,25 @@ from kdcal_core.audit.archive import (
     export_project,
     import_project,
 )
+from kdcal_core.audit.asked import (
+    AuditSettings,
+    audit_settings,
+    exported_facts,
+    limits_of,
+    named_facts,
+    subject_of,
+)
 from kdcal_core.audit.backup import Restored, back_up, restore
 from kdcal_core.audit.beginning import (
     Begun,
     begin,
     since_when,
+)
+from kdcal_core.audit.chart_keeping import (
+    charts_of_comparison,
+    charts_of_recalibration,
+    kept_charts,
+    with_seen,
 )
 from kdcal_core.audit.config import (
     AuditConfig,
@@ -83,20 +97,7 @@ from kdcal_core.audit.gates import (
     run_gates,
     worst_code,
 )
-from kdcal_core.audit.making import (
-    AuditSettings,
-    audit_settings,
-    charts_of_comparison,
-    charts_of_recalibration,
-    code_digest,
-    exported_facts,
-    kept_charts,
-    limits_of,
-    make_audit,
-    named_facts,
-    subject_of,
-    with_seen,
-)
+from kdcal_core.audit.making import code_digest, make_audit
 from kdcal_core.audit.notify import (
     Delivery,
     configured_channels,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from kdcal_core.audit.asked import AuditSettings, subject_of
 from kdcal_core.audit.content import AuditContent, CalibratorFacts
-from kdcal_core.audit.making import AuditSettings, subject_of
 from kdcal_core.calibration.export import LoadedCalibrator, load_calibrator
 from kdcal_core.checks import (
     MeasuredCheck,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kdcal_core.audit.asked import AuditSettings, limits_of
 from kdcal_core.audit.beginning import Begun, begin
 from kdcal_core.audit.bounds import require_name
 from kdcal_core.audit.config import AuditConfig, Undecided, read_config
@@ -17,7 +18,6 @@ from kdcal_core.audit.events import Person
 from kdcal_core.audit.gate_baselines import LATEST, earlier_audits, first_alike
 from kdcal_core.audit.gate_files import LoadedFiles, load_files, verified
 from kdcal_core.audit.gate_summary import LoadedSummary, load_summary
-from kdcal_core.audit.making import AuditSettings, limits_of
 from kdcal_core.audit.project import Project
 from kdcal_core.audit.record import Record
 from kdcal_core.checks import CHECKS, Verdict

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kdcal_core.audit.asked import AuditSettings
 from kdcal_core.audit.calibrated import (
     FITTED_THERE,
     Calibrated,
@@ -14,7 +15,7 @@ from kdcal_core.audit.calibrated import (
 )
 from kdcal_core.audit.config import AuditConfig, toml_option
 from kdcal_core.audit.content import AuditContent, CalibratorFacts
-from kdcal_core.audit.making import AuditSettings, make_audit
+from kdcal_core.audit.making import make_audit
 from kdcal_core.checks import CHECKS, MeasuredCheck
 from kdcal_core.data import Roles
 from kdcal_core.errors import InputError

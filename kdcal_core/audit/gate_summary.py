@@ -8,22 +8,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kdcal_core.audit.config import AuditConfig
-from kdcal_core.audit.content import AuditContent
-from kdcal_core.audit.gate_files import with_question
-from kdcal_core.audit.making import (
+from kdcal_core.audit.asked import AuditSettings
+from kdcal_core.audit.chart_keeping import (
     CLASS_BINS,
-    AuditSettings,
     ClassCounts,
     Drawn,
     chart_of_groups,
     chart_of_pit_groups,
     charts_of_counts,
     charts_of_overview,
-    content_of,
-    judged,
     kept_charts,
 )
+from kdcal_core.audit.config import AuditConfig
+from kdcal_core.audit.content import AuditContent
+from kdcal_core.audit.gate_files import with_question
+from kdcal_core.audit.making import content_of, judged
 from kdcal_core.checks import SummaryEvidence, measure_checks
 from kdcal_core.data import Task
 from kdcal_core.data.parquet_folder import allowed_roots, names_of_list

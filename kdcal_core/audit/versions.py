@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from math import isclose
 from typing import Any
 
+from kdcal_core.audit.asked import audit_settings, limits_of, subject_of
 from kdcal_core.audit.content import AuditContent, Subject
-from kdcal_core.audit.making import audit_settings, limits_of, subject_of
 from kdcal_core.audit.project import Audit
 from kdcal_core.audit.words import audit_title, short
 from kdcal_core.charts import Trend, TrendPoint, changed_words

@@ -43,10 +43,10 @@ from kdcal_core.audit import (
     run_gate,
     verify,
 )
+from kdcal_core.audit.asked import limits_of
 from kdcal_core.audit.calibrated import Calibrated, of_sources
 from kdcal_core.audit.config_file import config_of
 from kdcal_core.audit.gate_baselines import _approved
-from kdcal_core.audit.making import limits_of
 from kdcal_core.audit.report import html_report, markdown_report
 from kdcal_core.checks import CHECKS
 from kdcal_core.cli import main

@@ -47,7 +47,7 @@ from kdcal_core.audit import (
     content_bytes,
     make_audit,
 )
-from kdcal_core.audit.making import chart_of_regions
+from kdcal_core.audit.chart_keeping import chart_of_regions
 from kdcal_core.audit.report import (
     html_report,
     markdown_report,
