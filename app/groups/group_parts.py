@@ -17,14 +17,13 @@ from app.shared.sections import sections
 from app.shared.seen_charts import seen
 from app.shared.tables import show_table
 from app.shared.version_choice import choose_version
-from kdcal_core.charts import FAULTS, RepairedBy, groups_chart, regions_chart
+from kdcal_core.charts import FAULTS, RepairedBy, groups_chart, pit_groups_chart
 from kdcal_core.diagnostics import (
     Estimate,
     GroupMeasures,
     GroupTable,
     Region,
     estimate_text,
-    pit_groups_finding,
     value_text,
 )
 from kdcal_core.review import Review, Which, group_columns, set_question, undeclared_groups
@@ -110,14 +109,14 @@ def distributions(review: Review, which: Which, columns: tuple[str, ...]) -> Non
     found = set_results.of(review, set_pit_groups, which=which, columns=list(columns))
     if found is None:
         return
-    st.header(escape_markdown(pit_groups_finding(found), 600), anchor=False)
+    chart = drawn_once(pit_groups_chart, found, columns, dark=is_dark())
+    st.header(escape_markdown(chart.finding, 600), anchor=False)
     with st.container(border=True):
         st.caption("Mean PIT value of every group, with its 95% interval")
         seen(
-            *(review, "groups", "Declared groups", "groups", regions_chart, found),
+            *(review, "groups", "Declared groups", "groups", pit_groups_chart, found, columns),
             settings=f"groups of {listed(columns)}; {which} set",
         )
-        chart = drawn_once(regions_chart, found, dark=is_dark())
         show(chart, key="groups_pit", of=f"{review.title} {which}", finding=False)
     show_table(
         pd.DataFrame([_pit_row(one) for one in found.regions if one.n]),

@@ -33,6 +33,7 @@ from kdcal_core.charts import (
     net_benefit_chart,
     paired_chart,
     pit_chart,
+    pit_groups_chart,
     quantile_reliability_chart,
     ranked,
     rates_chart,
@@ -55,7 +56,6 @@ from kdcal_core.diagnostics import (
     RegionSearch,
     Reliability,
     ScoreHistogram,
-    pit_groups_finding,
 )
 from kdcal_core.errors import InputError
 from kdcal_core.review import Decision, Review, Which
@@ -407,13 +407,9 @@ def chart_of_groups(found: GroupTable) -> tuple[str, str, str, Draw]:
 
 def chart_of_pit_groups(found: RegionSearch, columns: Sequence[str]) -> tuple[str, str, str, Draw]:
     """As `chart_of_groups`, of a regression, with the column before names of its values."""
-    named = found
-    if len(columns) == 1:
-        each = (replace(one, words=f"{columns[0]}: {one.words}") for one in found.regions)
-        named = replace(found, regions=tuple(each))
 
     def draw(dark: bool) -> Chart:
-        return replace(regions_chart(named, dark=dark), finding=pit_groups_finding(named))
+        return pit_groups_chart(found, columns, dark=dark)
 
     return "groups", "Declared groups", "groups", draw
 

@@ -74,7 +74,12 @@ from kdcal_core.charts.foreign import (
     version_words,
 )
 from kdcal_core.charts.grid_maps import local_grid_chart, misses_grid_chart
-from kdcal_core.charts.groups import RepairedBy, groups_chart, groups_table
+from kdcal_core.charts.groups import (
+    RepairedBy,
+    groups_chart,
+    groups_table,
+    pit_groups_chart,
+)
 from kdcal_core.charts.lab import (
     Compared,
     glance_figure,
@@ -313,6 +318,7 @@ __all__ = [
     "pit_before_after_chart",
     "pit_chart",
     "pit_findings",
+    "pit_groups_chart",
     "pit_panels",
     "pit_panels_chart",
     "posterior_field_chart",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,16 @@ import plotly.graph_objects as go
 from kdcal_core.charts.chart import Chart, panel
 from kdcal_core.charts.marks import dot_panels, mark, strokes
 from kdcal_core.charts.palette import Palette, method_style, palette
+from kdcal_core.charts.regions import regions_chart
 from kdcal_core.diagnostics import (
     Estimate,
     GroupMeasures,
     GroupTable,
+    RegionSearch,
     clearest,
     groups_finding,
     interval_text,
+    pit_groups_finding,
     value_text,
 )
 from kdcal_core.text import escape_html, number_text, p_text
@@ -73,6 +77,17 @@ def groups_chart(
         table=lambda: groups_table(found, repaired),
         name="groups",
     )
+
+
+def pit_groups_chart(found: RegionSearch, columns: Sequence[str], *, dark: bool = False) -> Chart:
+    """Every declared group of a regression by the mean of its PIT values.
+
+    ``columns`` are those that divide the rows. A single one stands before names of its values.
+    """
+    if len(columns) == 1:
+        each = (replace(one, words=f"{columns[0]}: {one.words}") for one in found.regions)
+        found = replace(found, regions=tuple(each))
+    return replace(regions_chart(found, dark=dark), finding=pit_groups_finding(found))
 
 
 def _repaired_words(found: GroupTable, repaired: RepairedBy) -> str:
