@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from plotly import graph_objects as go
 
 from kdcal_core.charts import (
@@ -25,6 +26,7 @@ from kdcal_core.charts import (
     watched_scores_chart,
 )
 from kdcal_core.charts.palette import palette
+from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics import (
     ComparedMeasure,
     LabelShift,
@@ -46,6 +48,11 @@ REFERENCE, NEW = RNG.beta(2, 2, 1500), RNG.beta(3, 2, 3000)
 SAME = RNG.beta(2, 2, 1000)
 
 
+def happens(probability: FloatArray) -> NDArray[np.bool_]:
+    """Outcomes of these probabilities; the same whichever test asks first."""
+    return np.random.default_rng(1).random(len(probability)) < probability
+
+
 @pytest.fixture(scope="module")
 def moved() -> ScoreShift:
     return score_shift(REFERENCE, NEW)
@@ -54,18 +61,18 @@ def moved() -> ScoreShift:
 @pytest.fixture(scope="module")
 def wrong() -> SequentialCalibration:
     """Of labels that contradict the probabilities."""
-    return sequential_calibration(NEW, RNG.random(len(NEW)) < NEW**2)
+    return sequential_calibration(NEW, happens(NEW**2))
 
 
 @pytest.fixture(scope="module")
 def right() -> SequentialCalibration:
-    return sequential_calibration(SAME, RNG.random(len(SAME)) < SAME)
+    return sequential_calibration(SAME, happens(SAME))
 
 
 @pytest.fixture(scope="module")
 def measures() -> tuple[ComparedMeasure, ...]:
     both = [np.column_stack([1 - one, one]) for one in (REFERENCE, NEW)]
-    y = (RNG.random(len(REFERENCE)) < REFERENCE).astype(int)
+    y = happens(REFERENCE).astype(int)
     found = label_free_performance(both[0], y, both[1], n_draws=50)
     rate, area = found.predictions.rate, found.predictions.auc
     return (
@@ -77,7 +84,7 @@ def measures() -> tuple[ComparedMeasure, ...]:
 @pytest.fixture(scope="module")
 def shares() -> LabelShift:
     both = [np.column_stack([1 - one, one]) for one in (REFERENCE, NEW)]
-    y = (RNG.random(len(REFERENCE)) < REFERENCE).astype(int)
+    y = happens(REFERENCE).astype(int)
     return label_shift(both[1], both[0], y, n_draws=20)
 
 
@@ -186,7 +193,7 @@ def test_the_e_process_is_drawn_with_its_crossing(
 
 
 def test_rows_are_numbered_over_all_tables(right: SequentialCalibration) -> None:
-    more = sequential_calibration(NEW, RNG.random(len(NEW)) < NEW**2, state=right.state)
+    more = sequential_calibration(NEW, happens(NEW**2), state=right.state)
     line = traces(e_process_chart(more, dark=False).figure)["e-value"]
     assert line.x[0] >= 1001
     assert line.x[-1] == 4000
