@@ -5,7 +5,7 @@ A binned diagnostic needs only sums over bins, and draws of these sums under the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -67,6 +67,17 @@ class Target:
     def design(self) -> FloatArray | RowDesign:
         """Weights and dependence, as a ``sample_weight``."""
         return design_of(self.weight, self.dependence)
+
+    def only(self, rows: IntArray) -> Target:
+        """The same problem on some of its rows."""
+        return replace(
+            self,
+            score=self.score[rows],
+            hit=self.hit[rows],
+            weight=self.weight[rows],
+            rows=self.rows[rows],
+            dependence=None if self.dependence is None else self.dependence.only(rows),
+        )
 
 
 def targets(

@@ -495,14 +495,7 @@ def _overall(event: int | None) -> Asked:
 
 def _predicted_as(scored: ScoredSet, label: int) -> ScoredSet:
     mine = scored.proba.argmax(axis=1) == label
-    return replace(
-        scored,
-        proba=scored.proba[mine],
-        y=scored.y[mine],
-        weight=None if scored.weight is None else scored.weight[mine],
-        dependence=None if scored.dependence is None else scored.dependence.only(mine),
-        digest=f"{scored.digest}, predicted {label}",
-    )
+    return replace(scored.only(mine), digest=f"{scored.digest}, predicted {label}")
 
 
 def fitted(calibrator: Calibrator, scored: ScoredSet) -> Calibrator:

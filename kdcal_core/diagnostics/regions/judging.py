@@ -15,7 +15,13 @@ from scipy.special import chdtri, chndtrinc
 from kdcal_core.data import FloatArray, IntArray, ScoredSet
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regions.region import Region, RegionFault, RegionSearch
-from kdcal_core.diagnostics.regions.shift import POWER, Shift, shift_of_cells, shift_test
+from kdcal_core.diagnostics.regions.shift import (
+    POWER,
+    Shift,
+    shift_beyond,
+    shift_of_cells,
+    shift_test,
+)
 from kdcal_core.diagnostics.regression.fault import (
     FaultParts,
     PitSample,
@@ -116,13 +122,25 @@ def by_stated(target: Target, level: float) -> Judge:
     """Judge regions by the stated probabilities and outcomes of their rows."""
 
     def judge(place: Place, rows: IntArray, share: float, found_at: float) -> Region:
-        weight = target.weight[rows]
-        of_rows = None if target.dependence is None else target.dependence.only(rows)
-        shift = shift_test(target.score[rows], target.hit[rows], weight, level, found_at, of_rows)
-        effective = effective_size(target.hit[rows] - target.score[rows], weight, of_rows)
-        return _of_shift(place, shift, len(rows), effective, share, level)
+        part = target.only(rows)
+        shift = shift_test(part.score, part.hit, part.weight, level, found_at, part.dependence)
+        return _of_stated(place, part, shift, share, level)
 
     return judge
+
+
+def region_by_evidence(
+    target: Target, place: Place, rows: IntArray, largest: float, level: float
+) -> Region:
+    """A region whose fault is evidence above ``largest``, as `shift_beyond` judges it."""
+    part = target.only(rows)
+    shift = shift_beyond(part.score, part.hit, part.weight, largest, part.dependence)
+    return _of_stated(place, part, shift, float(part.weight.sum() / target.weight.sum()), level)
+
+
+def _of_stated(place: Place, part: Target, shift: Shift, share: float, level: float) -> Region:
+    effective = effective_size(part.hit - part.score, part.weight, part.dependence)
+    return _of_shift(place, shift, len(part.score), effective, share, level)
 
 
 def _of_shift(
@@ -420,15 +438,7 @@ def stated_described(
     looks: int | None = None,
 ) -> RegionSearch:
     """Regions judged by ``rows`` of a binary problem."""
-    part = Target(
-        goal.label,
-        goal.score[rows],
-        goal.hit[rows],
-        goal.weight[rows],
-        goal.rows[rows],
-        goal.share,
-        None if goal.dependence is None else goal.dependence.only(rows),
-    )
+    part = goal.only(rows)
     whole = shift_test(part.score, part.hit, part.weight, level, 1.0 - level, part.dependence)
     return RegionSearch(
         tree=tree,

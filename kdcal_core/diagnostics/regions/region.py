@@ -217,6 +217,7 @@ def _spread_columns(region: Region) -> dict[str, float]:
 
 
 _FOUR_OF_FIVE = 0.8
+_CLEARLY = 0.01  # of an interval's width; nearer ends would need too many decimals
 
 _OF_PIT: dict[RegionFault, str] = {
     "too low": "predictions are too low",
@@ -245,11 +246,8 @@ over-confident, corrected p below 0.0001.'
         return f"{lead}: no rows to judge it by."
     rows = counted(region.n, "row")
     seen = region.observed
-    stated, value, between = (
-        value_text(seen, region.stated),
-        value_text(seen),
-        interval_text(seen),
-    )
+    stated, value = value_text(seen, region.stated), value_text(seen)
+    between = interval_text(seen, apart_from=_kept_apart(region))
     if regression:
         fault = _OF_PIT[region.fault]
         sentence = f"the mean PIT is {value} ({between}, {rows}), not {stated}; {fault}"
@@ -259,6 +257,14 @@ over-confident, corrected p below 0.0001.'
         fault = "within chance" if region.fault == "none" else region.fault
         sentence = f"the model says {stated}, the rows show {value} ({between}, {rows}); {fault}"
     return f"{lead}: {sentence}, corrected p {p_text(region.adjusted_p)}."
+
+
+def _kept_apart(region: Region) -> tuple[float, ...]:
+    """The stated rate, as which no end is written, where a fault's interval is clearly off it."""
+    seen = region.observed
+    away = min(abs(end - region.stated) for end in (seen.low, seen.high))
+    clear = region.fault != "none" and away > _CLEARLY * (seen.high - seen.low)
+    return (region.stated,) if clear else ()
 
 
 def _vary(spread: Estimate) -> str:

@@ -12,15 +12,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr
 
 from kdcal_core.data import FloatArray, IntArray, two_parts
 from kdcal_core.diagnostics.regions.boxes import MOST_COLUMNS, Box, BoxGrid
 from kdcal_core.diagnostics.regions.judging import (
     AnyScored,
     Place,
-    by_stated,
     pit_described,
+    region_by_evidence,
     stated_described,
     stated_target,
 )
@@ -44,7 +43,6 @@ from kdcal_core.statistics import Dependence, dependence_of, design_effect
 
 Grow = Callable[[Criterion], "_Tree"]
 
-_LEAST = 2.0**-50  # of a p value, because a level of 1 has no interval
 _AT_ONCE = ", for all regions that could be found at once"
 
 
@@ -93,9 +91,9 @@ def _redraw(goal: Target, rng: np.random.Generator) -> FloatArray:
 
 
 def evidence(criterion: Criterion, leaf: IntArray) -> FloatArray:
-    """Chi-square of each leaf's residuals."""
+    """Chi-square of each leaf's residuals, equal where as many outcomes of the same rows happen."""
     residual, variance = (np.bincount(leaf, weights=v) for v in criterion.stats.values.T)
-    return np.asarray(residual**2 / variance)
+    return np.asarray((residual**2 / variance).round(9))  # sums in another order differ by less
 
 
 def judged_by_redraws(
@@ -112,24 +110,20 @@ def judged_by_redraws(
     A p value is that of :func:`reached`, corrected for the whole search. Regions of few conditions
     have a lower price, because chance finds fewer of them; the evidence as it is counts too, so
     that a clear fault of many conditions is not outweighed by their price. Intervals and the
-    minimum detectable gap follow from the largest evidence that is not yet a fault.
+    minimum detectable gap follow from the largest evidence that is not yet a fault, so that an
+    interval excludes the stated rate exactly where there is a fault.
     """
-    effect, total = overall_effect(goal), float(goal.weight.sum())
     regions = []
     for place in places:
         rows, own = np.flatnonzero(leaf == place.leaf), float(price[place.leaf])
         steps = np.unique(np.concatenate([largest[:, 0] + own, largest[:, 1]]))
         p_of_steps = reached(np.column_stack([steps - own, steps]), largest)
         beyond = max(float(steps[p_of_steps >= 1.0 - level].max(initial=0.0)), 0.0)
-        # its own test multiplies by its design effect, which this evidence holds already
-        alone = max(float(2.0 * ndtr(-((beyond / effect) ** 0.5))), _LEAST)
-        judge = by_stated(goal, 1.0 - alone)
-        region = judge(place, rows, float(goal.weight[rows].sum()) / total, alone)
+        region = region_by_evidence(goal, place, rows, beyond, level)
         here = float(found[place.leaf])
         p = float(reached(np.array([[here - own, here]]), largest)[0])
         observed, gap = (
-            replace(one, level=level, interval=one.interval + _AT_ONCE)
-            for one in (region.observed, region.gap)
+            replace(one, interval=one.interval + _AT_ONCE) for one in (region.observed, region.gap)
         )
         regions.append(
             replace(

@@ -8,9 +8,10 @@ from functools import cached_property
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import expit, logit, ndtr, ndtri
+from scipy.special import expit, log_ndtr, logit, ndtr, ndtri, ndtri_exp
 
 from kdcal_core.data import FloatArray
+from kdcal_core.partition.tree import LEAST_VARIANCE
 from kdcal_core.statistics import Dependence, design_effect, normal_quantile
 
 CERTAIN = 1e-9  # stated probabilities are clipped this far from 0 and 1, so they can be shifted
@@ -18,6 +19,8 @@ POWER = 0.8
 _CLOSE = 1e-6  # accuracy of a root, in standard errors
 _MANY = 20.0  # a sum with at least this standard deviation, in rows, counts as normal
 _MORE = 2.0  # standard errors by which outcomes must scatter more than stated to count as such
+_APART = 1e-3  # between deviates that must not be equal, at the accuracy of a root
+_LEAST = 2.0**-50  # p value that counts as found
 _NEAR = 1e-2  # signed roots this close to 0 need no correction, and allow none
 
 
@@ -98,13 +101,70 @@ def shift_test(
     >>> round(found.stated, 3), round(found.observed, 3), found.p_value < 1e-5
     (0.306, 0.182, True)
     """
+    sum_, stated, observed = _of_rows(score, hit, weight, dependence)
+    return _shift(sum_, stated, observed, (normal_quantile(level),) * 2, found_at)
+
+
+def shift_beyond(
+    score: FloatArray,
+    hit: FloatArray,
+    weight: FloatArray,
+    largest: float,
+    dependence: Dependence | None = None,
+) -> Shift:
+    """As `shift_test`, where a gap counts as found if its evidence is above ``largest``.
+
+    Parameters
+    ----------
+    score, hit, weight, dependence
+        As in :func:`shift_test`.
+    largest : float
+        The largest chi-square of :class:`kdcal_core.partition.tree.Residual` that is no fault.
+
+    Returns
+    -------
+    Shift
+        Its interval excludes 0 exactly if the rows' own evidence is above ``largest``: on the side
+        of 0 its deviate is this test's of a sum of events as far from the stated one as that. On
+        the other side it is the root of ``largest``.
+
+    Examples
+    --------
+    >>> score, hit = np.full(400, 0.9), np.repeat([0.0, 1.0], [60, 340])
+    >>> for largest in (11.0, 11.2):  # the chi-square of 20 errors too many is 11.1
+    ...     found = shift_beyond(score, hit, np.ones(400), largest)
+    ...     print(round(found.low, 4), round(found.high, 4))
+    -0.1158 -0.0002
+    -0.1164 0.0002
+    """
+    sum_, stated, observed = _of_rows(score, hit, weight, dependence)
+    spread = _dot(sum_.weight**2, np.maximum(score * (1.0 - score), LEAST_VARIANCE)) ** 0.5
+    away = largest**0.5 * spread
+    more, own = _dot(sum_.weight, hit - score), sum_.deviate()
+    normal = (largest / sum_.effect) ** 0.5
+    near = sum_.deviate_beyond(away if more > 0.0 else -away, normal)
+    found_at = max(2.0 * float(ndtr(-max(near, normal))), _LEAST)
+    # where outcomes scatter more than stated, or sums are few numbers, the rows' own deviate and
+    # their evidence can disagree
+    if abs(more) > (1.0 + _CLOSE) * away:
+        near, far = min(near, abs(own) - _APART), normal
+    else:
+        near, far = (max(one, abs(own) + _APART) for one in (near, normal))
+    ends = (far, near) if more > 0.0 else (near, far)
+    return _shift(sum_, stated, observed, ends, found_at)
+
+
+def _of_rows(
+    score: FloatArray, hit: FloatArray, weight: FloatArray, dependence: Dependence | None
+) -> tuple[_Sum, float, float]:
+    """The weighted sum of events, the stated and the observed rate."""
     share = weight / weight.sum()
     stated, observed = (min(_dot(share, values), 1.0) for values in (score, hit))
     sum_ = _Sum.of(score, hit, weight * (len(weight) / weight.sum()))
     if dependence is not None:
         away = hit - score - (observed - stated)
         sum_ = replace(sum_, effect=design_effect(away, weight, dependence))
-    return _shift(sum_, stated, observed, level, found_at)
+    return sum_, stated, observed
 
 
 def shift_of_cells(
@@ -137,20 +197,21 @@ def shift_of_cells(
     n = count.sum()
     stated, observed = (min(_dot(count, values) / n, 1.0) for values in (score, hits / count))
     sum_ = _Sum.of(score, hits / count, np.ones(len(score)), count)
-    return _shift(sum_, stated, observed, level, found_at)
+    return _shift(sum_, stated, observed, (normal_quantile(level),) * 2, found_at)
 
 
-def _shift(sum_: _Sum, stated: float, observed: float, level: float, found_at: float) -> Shift:
-    tail = sum_.above(0.0)
-    alpha = 1.0 - level
-    ends = sum_.theta_at(1.0 - alpha / 2.0), sum_.theta_at(alpha / 2.0)
-    low, high = (sum_.gap(theta) for theta in sorted(ends))
+def _shift(
+    sum_: _Sum, stated: float, observed: float, ends: tuple[float, float], found_at: float
+) -> Shift:
+    """``ends`` are the deviates beyond which events are too few, and too many."""
+    thetas = sum_.theta_at(ends[1]), sum_.theta_at(-ends[0])
+    low, high = (sum_.gap(theta) for theta in sorted(thetas))
     return Shift(
         stated=stated,
         observed=observed,
         low=min(low, observed - stated),
         high=max(high, observed - stated),
-        p_value=min(1.0, 2.0 * min(tail, 1.0 - tail)),
+        p_value=float(2.0 * ndtr(-abs(sum_.deviate()))),
         minimum_detectable=sum_.least_found(found_at),
     )
 
@@ -212,24 +273,34 @@ class _Sum:
         mass = self._mass()
         return _dot(mass, shifted) / float(mass.sum()) - self.stated
 
-    def above(self, theta: float) -> float:
-        """Probability of a sum above T; sums equal to T count half."""
+    def deviate(self) -> float:
+        """The normal deviate of T among sums as stated, of which those equal to T count half."""
         if np.isinf(self.best):
-            half = 0.5 * float(np.exp(self._log_extreme(theta) / self.effect))
-            return half if self.best > 0 else 1.0 - half
-        return float(ndtr(-self._deviate(theta) / (self.excess * self.effect**0.5)))
+            return self._extreme_deviate()
+        return float(self._deviate(0.0) / (self.excess * self.effect**0.5))
 
-    def theta_at(self, chance: float) -> float:
-        """The shift at which a sum above T has this probability."""
+    def theta_at(self, deviate: float) -> float:
+        """The shift at which T has this deviate."""
         if np.isinf(self.best):
-            half = chance if self.best > 0 else 1.0 - chance
-            if half >= 0.5:  # no shift reaches this: all events, or none, remain possible
+            sign = np.sign(self.best)
+            log_wanted = float(np.log(2.0) + log_ndtr(-sign * deviate)) * self.effect
+            if log_wanted >= 0.0:  # no shift reaches this: all events, or none, remain possible
                 return self.best
-            sign, log_wanted = np.sign(self.best), float(np.log(2.0 * half)) * self.effect
             return _root(lambda theta: sign * (self._log_extreme(theta) - log_wanted), 0.0)
-        wanted = float(ndtri(1.0 - chance)) * self.excess * self.effect**0.5
+        wanted = deviate * self.excess * self.effect**0.5
         start = self.best - wanted / self.scale
         return _root(lambda theta: wanted - self._deviate(theta), start, 0.5 / self.scale)
+
+    def deviate_beyond(self, distance: float, normal: float) -> float:
+        """How far, as a deviate, a sum this far from the stated one is; outcomes scatter as stated.
+
+        It is positive; ``normal`` where not even all events, or none, are as far.
+        """
+        total, most = self._mean(0.0) + distance, float(self._mass().sum())
+        if not 0.0 < total < most:
+            return normal
+        start = np.sign(distance) * min(1.0, 2.0 / self._spread(0.0))
+        return float(abs(self._with_mean(total, start)._deviate(0.0)) / self.effect**0.5)
 
     def least_found(self, found_at: float) -> float:
         """The gap whose p value is below ``found_at`` with probability ``POWER``."""
@@ -258,9 +329,9 @@ class _Sum:
             if np.ptp(self.weight) == 0.0:  # sums are whole numbers: continuity correction
                 seen = float(np.floor(seen + _CLOSE)) + 0.5
         if seen < 1.0:
-            return -none.gap(none.theta_at(1.0 - POWER / 2.0))
+            return -none.gap(none.theta_at(float(ndtri(POWER / 2.0))))
         found = self._with_mean(seen, -1.0 / scale)
-        return -self.gap(found.theta_at(1.0 - POWER))
+        return -self.gap(found.theta_at(float(ndtri(POWER))))
 
     def _with_mean(self, mean: float, start: float) -> _Sum:
         return self._tilted(_root(lambda theta: self._mean(theta) - mean, start, abs(start)))
@@ -295,6 +366,10 @@ class _Sum:
         sign = 1.0 if self.best < 0 else -1.0
         shifted = self.odds + theta * self.weight
         return -_log_sum(sign * shifted, self.times)
+
+    def _extreme_deviate(self) -> float:
+        log_half = self._log_extreme(0.0) / self.effect - np.log(2.0)
+        return float(-np.sign(self.best) * ndtri_exp(log_half))
 
     def _deviate(self, theta: float) -> float:
         """The normal deviate of the probability of a sum below T: the modified signed root."""

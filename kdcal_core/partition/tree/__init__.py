@@ -6,6 +6,7 @@ are imported when first called.
 
 from kdcal_core.partition.tree.binned import BinnedInputs, InputColumn, bin_inputs, unusable_columns
 from kdcal_core.partition.tree.growing import (
+    LEAST_VARIANCE,
     Criterion,
     Cut,
     Gini,
@@ -18,6 +19,7 @@ from kdcal_core.partition.tree.tree import ALL_ROWS, Condition, PartitionTree, T
 
 __all__ = [
     "ALL_ROWS",
+    "LEAST_VARIANCE",
     "BinnedInputs",
     "Condition",
     "Criterion",

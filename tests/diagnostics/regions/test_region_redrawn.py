@@ -1,16 +1,19 @@
 """Regions grown on all rows and compared with redrawn outcomes."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit, logit
 from scipy.stats import norm
 
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics.regions import describe_regions, find_regions, search_finding
 from kdcal_core.diagnostics.regions.judging import Place
-from kdcal_core.diagnostics.regions.search import judged_by_redraws, reached
+from kdcal_core.diagnostics.regions.search import evidence, judged_by_redraws, reached, residuals
+from kdcal_core.diagnostics.regions.shift import shift_beyond
 from kdcal_core.diagnostics.targets import confidence_target
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree import bin_inputs
@@ -150,6 +153,35 @@ def test_the_interval_is_that_of_the_largest_evidence_that_is_no_fault_yet(redra
         )
         assert (region.p_value < 0.05) == fault
         assert region.gap.high == pytest.approx(threshold**0.5 * 0.5 / 20.0, rel=0.02)
+
+
+@pytest.mark.parametrize("errors", [0, 1, 3, 20, 60])
+@pytest.mark.parametrize("stated", [0.6, 0.97, 0.999])
+def test_an_interval_excludes_the_stated_rate_exactly_where_the_evidence_is_a_fault(stated, errors):
+    """Also of few errors of a model that is very sure, whose evidence is far from normal."""
+    rng = np.random.default_rng(0)
+    hit = (np.arange(60) >= errors).astype(float)
+    weights = rng.exponential(size=60)
+    for weight, spread in ((np.ones(60), 0.0), (np.ones(60), 0.3), (weights, 0.3)):
+        score = expit(logit(stated) + spread * rng.normal(size=60))
+        goal = confidence_target(score, hit, weight)
+        (own,) = evidence(residuals(goal, hit), np.zeros(60, dtype=int))
+        if own < 1.0:  # less than the largest of any redraws
+            continue
+        for times in (0.5, 0.99, 1.01, 2.0):
+            found = shift_beyond(score, hit, weight, own * times)
+            assert (found.low > 0.0 or found.high < 0.0) == (times < 1.0)
+            assert found.low <= found.observed - found.stated <= found.high
+
+
+def test_redraws_of_as_many_events_are_no_less_than_the_outcomes():
+    """In floating point .1 + .2 + .3 is not .3 + .2 + .1, and such a tie is no evidence."""
+    goal = confidence_target([0.1, 0.2, 0.3, 0.7], [0, 1, 1, 0])
+    leaf = np.zeros(4, dtype=int)
+    hits = [np.array(one, dtype=float) for one in itertools.permutations([0, 1, 1, 0])]
+    sums = {float(residuals(goal, one).stats.values[:, 0].cumsum()[-1]) for one in hits}
+    assert len(sums) > 1
+    assert len({evidence(residuals(goal, one), leaf)[0] for one in hits}) == 1
 
 
 def test_a_region_stands_out_by_the_better_of_two_ranks_among_all_searches():
