@@ -1,7 +1,8 @@
 """Charts as pages last showed them, which an audit of the review keeps beside its own.
 
 An audit draws each page's charts itself, with the settings at which the page begins. Where a person
-chose others, or fitted something that no audit fits, this is what that person saw.
+chose others, or fitted something that no audit fits, this is what that person saw, whether or not
+the page was reloaded since.
 """
 
 from __future__ import annotations
@@ -13,11 +14,9 @@ from typing import Any
 
 import streamlit as st
 
-from app.shared import navigation
+from app.shared import navigation, sign_in
 from kdcal_core.charts import Chart
 from kdcal_core.review import Review, identity
-
-_SEEN = "seen_charts"  # by review and key
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +25,6 @@ class _Seen:
     page: str
     settings: str
     finding: str
-    of: str  # what it was drawn of
     make: Callable[..., Chart]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
@@ -66,8 +64,7 @@ def seen(
     finding : str, default=""
         What the page says of it beside the chart's own finding.
     """
-    kept = st.session_state.setdefault(_SEEN, {}).setdefault(review.id, {})
-    kept[key] = _Seen(title, page, settings, finding, _known(review), make, args, kwargs)
+    _of_today(review)[key] = _Seen(title, page, settings, finding, make, args, kwargs)
 
 
 def any_seen(review: Review) -> bool:
@@ -80,14 +77,19 @@ def seen_charts(review: Review) -> Iterator[tuple[str, str, str, Callable[[bool]
 
     Those first shown come first.
     """
-    for key, one in _of_today(review).items():
+    for key, one in list(_of_today(review).items()):  # another tab may show a chart meanwhile
         yield key, one.title, one.page, one.drawn
 
 
 def _of_today(review: Review) -> dict[str, _Seen]:
-    known = _known(review)
-    kept: dict[str, _Seen] = st.session_state.get(_SEEN, {}).get(review.id, {})
-    return {key: one for key, one in kept.items() if one.of == known}
+    return _seen_by(sign_in.identity_in_front(), review.id, _known(review))
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _seen_by(who: tuple[str, str] | None, review: str, known: str) -> dict[str, _Seen]:
+    """What one person saw of a review by key, in the server's memory: a reload is a new session."""
+    del who, review, known  # only the cache's key
+    return {}
 
 
 def _known(review: Review) -> str:

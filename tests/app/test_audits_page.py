@@ -453,7 +453,7 @@ def test_what_was_seen_with_other_settings_is_kept(workspace: Workspace, record:
     at = healthy(launch("reliability", review_id))
     healthy(at.slider(key="reliability_bins").set_value(31).run())
     healthy(visit(at, "confidence_by_class"))  # as it begins
-    healthy(visit(at, PAGE))
+    at = healthy(launch(PAGE, review_id))  # as after a reload
     _fill(at)
     assert "Charts that you looked at with other settings are kept as you saw them" in words(at)
     press(at, "audit_begin")
