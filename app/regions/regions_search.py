@@ -98,7 +98,7 @@ class Found:
     key: str
     search: RegionSearch
     ranked: bool  # whether regions are ordered by evidence, or by the ranges of a number
-    asked: dict[str, Any]  # the arguments of `kdcal_core.tasks.region_measures`
+    asked: dict[str, Any]  # the arguments of `kdcal_core.tasks.region_search`
 
     @property
     def short(self) -> str:

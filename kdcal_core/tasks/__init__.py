@@ -177,24 +177,26 @@ from kdcal_core.tasks.recalibration import (
     recalibration_judged_text,
 )
 from kdcal_core.tasks.region_measures import (
-    FoundRegions,
     ModelEstimates,
-    Purpose,
-    RegionColumns,
     RegionPanel,
     RegionPanels,
-    RegionQuestion,
     RegionRows,
     RegionsAtOnce,
     RepairScores,
     model_estimates,
-    region_columns,
     region_panels,
     region_pit_rows,
     region_rows,
-    region_search,
     regions_at_once,
     repair_scores,
+)
+from kdcal_core.tasks.region_partitions import (
+    FoundRegions,
+    Purpose,
+    RegionColumns,
+    RegionQuestion,
+    region_columns,
+    region_search,
 )
 from kdcal_core.tasks.region_search import RegionSearchRun, RegionSearchSettings, search_regions
 from kdcal_core.tasks.regions import (

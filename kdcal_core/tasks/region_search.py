@@ -163,7 +163,7 @@ class RegionSearchRun:
     ),
     ranges={"max_depth": (1.0, 12.0), "redraws": (20.0, 10_000.0), "seed": (0.0, 2.0**31)},
     settle=_settled,
-    edition="boxes",
+    edition="boxes, ends of the corrected test",
 )
 def search_regions(sets: Sets, settings: RegionSearchSettings) -> RegionSearchRun:
     """Search a review's rows for regions, as `find_regions` does with redraws.

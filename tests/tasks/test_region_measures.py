@@ -42,7 +42,7 @@ from kdcal_core.tasks import (
     thorough_checks,
 )
 from kdcal_core.tasks.decorators import carry_out
-from kdcal_core.tasks.region_measures import rows_in
+from kdcal_core.tasks.region_partitions import rows_in
 from kdcal_core.tasks.region_search import RegionSearchRun
 
 SET = {"which": "calibration"}
