@@ -18,7 +18,7 @@ from kdcal_core.audit import (
     Record,
     errors_of_content,
 )
-from kdcal_core.charts import Chart, overlaid_chart, same_lines, stacked
+from kdcal_core.charts import Chart, beside_text, overlaid_chart, same_lines, stacked
 from kdcal_core.checks import Verdict
 from kdcal_core.text import without_links
 
@@ -62,9 +62,10 @@ def _numbers(digest: str, _record: Record, _audit: Audit) -> AuditContent:
 def kept_chart(
     kept: KeptChart, *, dark: bool, height: int | None = None, narrow: bool = False
 ) -> Chart:
-    """A chart as it was drawn, in the theme; ``height`` is the most that it may have.
+    """A chart as it was drawn, in the theme.
 
-    On a ``narrow`` page panels stand one below the other.
+    One above ``height`` is lowered to stand beside text. On a ``narrow`` page panels stand one
+    below the other.
 
     Raises
     ------
@@ -77,7 +78,7 @@ def kept_chart(
             drawn["layout"] = {**drawn["layout"], **stacked(drawn["layout"])}
         figure = go.Figure(drawn)
     if height is not None and (figure.layout.height or height) > height:
-        figure.update_layout(height=height)
+        beside_text(figure, height)
     return Chart(
         figure,
         finding=kept.finding,

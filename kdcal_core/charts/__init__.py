@@ -23,7 +23,7 @@ from kdcal_core.charts.changed_estimates import (
     several_words,
     signed_text,
 )
-from kdcal_core.charts.chart import FEW_PANELS, Chart, Panels, cut
+from kdcal_core.charts.chart import FEW_PANELS, Chart, Panels, beside_text, cut
 from kdcal_core.charts.comparison import (
     against_model,
     amount,
@@ -228,6 +228,7 @@ __all__ = [
     "axes_words",
     "bandwidth_chart",
     "bandwidth_text",
+    "beside_text",
     "better_model_words",
     "blend_words",
     "box_finding",

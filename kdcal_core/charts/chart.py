@@ -116,6 +116,9 @@ COLUMN_GAP, ROW_GAP = 0.12, 0.2  # as shares of a panel
 LEGEND_LINE = 30
 
 
+_BESIDE = 14  # pixels: the largest letters of a picture beside text
+
+
 @cache
 def template(dark: bool) -> go.layout.Template:
     """The template of the theme: transparent background, light grid, our colour order."""
@@ -217,6 +220,25 @@ def square(figure: go.Figure, x: str = "x", y: str = "y") -> None:
             },
         }
     )
+
+
+def beside_text(figure: go.Figure, height: int) -> go.Figure:
+    """The figure lowered to ``height``, with smaller words and no legend, to stand beside text.
+
+    It is changed in place.
+
+    Examples
+    --------
+    >>> low = beside_text(new_figure(False, height=552), 330)
+    >>> low.layout.height, low.layout.showlegend
+    (330, False)
+    """
+    figure.update_layout(height=height, showlegend=False, margin={"t": 16, "b": 46, "l": 48})
+    figure.update_xaxes(title_font_size=13, tickfont_size=12)
+    figure.update_yaxes(title_font_size=13, tickfont_size=12)
+    for one in figure.layout.annotations:
+        one.font.size = min(one.font.size or _BESIDE, _BESIDE)
+    return figure
 
 
 def new_grid(

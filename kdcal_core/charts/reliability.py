@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kdcal_core.charts.chart import (
     LEGEND_BELOW,
     Chart,
+    beside_text,
     cut,
     new_figure,
     new_grid,
@@ -188,7 +189,7 @@ def reliability_figure(
     colours = palette(dark)
     own, _, _ = method_style(drawn_as, colours)
     x_title, y_title = reliability_titles(of_class)
-    figure = new_figure(dark, height=330 if small else 552)
+    figure = new_figure(dark, height=552)
     figure.add_trace(_band(curve, colours))
     faults = [one.update(showlegend=False) for one in _faults(curve, colours, sure)]
     figure.add_traces(faults)
@@ -221,7 +222,7 @@ def reliability_figure(
         margin={"t": 14, "b": 106, "l": 52},
     )
     if small:
-        figure.update_layout(showlegend=False, margin={"t": 16, "b": 46, "l": 48})
+        beside_text(figure, 330)
     else:
         figure.update_xaxes(title_font_size=15, tickfont_size=13)
         figure.update_yaxes(title_font_size=15, tickfont_size=13)
@@ -437,7 +438,6 @@ def _name_of(
     away = np.where(_within_band(curve), 0.0, away)
     at = int(np.argmax(away))
     name = f"<b>{area.name}</b>"
-    size = 14 if small else 17
     beside = np.abs(curve.smooth_x - curve.smooth_x[at]) <= _HALF_NAME
     if away[at] >= _ROOM * (1.4 if small else 1.0) and away[beside].min() > _LETTERS:
         return {
@@ -445,7 +445,7 @@ def _name_of(
             "x": float(np.clip(curve.smooth_x[at], *((0.24, 0.76) if small else (0.18, 0.82)))),
             "y": (curve.smooth_x[at] + curve.smooth_y[at]) / 2,
             "showarrow": False,
-            "font": {"size": size, "color": colours.text},
+            "font": {"size": 17, "color": colours.text},
         }
     corner = ("right", "bottom", 0.99, 0.01) if over else ("left", "top", 0.01, 0.99)
     side, end, x, y = corner
@@ -457,7 +457,7 @@ def _name_of(
         "xanchor": side,
         "yanchor": end,
         "showarrow": False,
-        "font": {"size": size, "color": colour},
+        "font": {"size": 17, "color": colour},
     }
 
 

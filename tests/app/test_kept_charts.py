@@ -21,3 +21,10 @@ def test_a_broken_chart_is_an_error_of_the_audit(figure: str) -> None:
     assert kept_chart(chart(figure), dark=True).finding == "Finding."
     with pytest.raises(InputError, match=r"not an audit that kdcal wrote, or it was altered"):
         kept_chart(chart(figure), dark=False)
+
+
+def test_a_high_chart_beside_text_is_lowered_and_has_no_legend() -> None:
+    high = chart(WHOLE.replace("{}", '{"height": 552, "margin": {"b": 106}}'))
+    lowered = kept_chart(high, dark=False, height=330).figure.layout
+    assert (lowered.height, lowered.showlegend, lowered.margin.b) == (330, False, 46)
+    assert kept_chart(high, dark=False).figure.layout.height == 552
