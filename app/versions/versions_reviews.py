@@ -59,9 +59,9 @@ def two_reviews(review: Review | None) -> None:
     others = alike(review, [one for one, _ in used.values() if one.id != review.id])
     if not others:
         st.markdown(
-            "It needs another review on this machine, of the same task and with the same classes. "
-            "Load the other model or the other table as a new review, or duplicate this one on "
-            "the Load page and change the copy."
+            "Comparing needs another review on this machine, of the same task and with the same "
+            "classes. Load the other model or the other table as a new review, or duplicate this "
+            "one on the Load page and change the copy."
         )
         navigation.page_link("load", "Go to Load")
         return

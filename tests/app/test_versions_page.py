@@ -437,7 +437,7 @@ def test_without_another_review_the_page_says_what_it_needs(own: Workspace) -> N
     review_of(own, calibration=line(60, 0))  # of another task
     review_id = review_of(own, calibration=too_sure(60, 0))
     at = healthy(launch(PAGE, review_id))
-    assert "It needs another review on this machine" in words(at)
+    assert "Comparing needs another review on this machine" in words(at)
     assert not at.selectbox
 
 
@@ -445,7 +445,7 @@ def test_reviews_of_others_are_not_offered(own: Workspace, monkeypatch: pytest.M
     theirs, mine = (review_of(own, calibration=too_sure(60, seed)) for seed in (0, 1))
     own.update(theirs, lambda one: one.owned_by(("https://id.example.org", "ann")))
     at = healthy(launch(PAGE, mine))
-    assert "It needs another review" in words(at)
+    assert "Comparing needs another review" in words(at)
     monkeypatch.setattr("app.shared.reviews_here.at_this_machine", lambda: False)
     at = healthy(launch(PAGE, mine))
     assert "not signed in" in words(at)
