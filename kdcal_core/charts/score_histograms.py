@@ -87,19 +87,17 @@ def score_histogram_figure(histogram: ScoreHistogram, *, dark: bool) -> go.Figur
 
 
 def histogram_words(histogram: ScoreHistogram) -> str:
-    """How sure the model is when it is wrong, and when it is right."""
+    """How many errors, and how many right predictions, the model is very sure of."""
     wrong, right = histogram.wrong.sum(), histogram.correct.sum()
     if wrong == 0:
         return f"All {right:,.0f} predictions are right: there are no errors."
     if right == 0:
         return f"All {wrong:,.0f} predictions are wrong."
-    middle = (histogram.edges[:-1] + histogram.edges[1:]) / 2
     sure = histogram.edges[:-1] >= 0.9 - 1e-9
-    n_sure = histogram.wrong[sure].sum()
     return (
-        f"Wrong predictions were stated with {middle @ histogram.wrong / wrong:.0%} confidence on "
-        f"average, right ones with {middle @ histogram.correct / right:.0%}; {n_sure:,.0f} of "
-        f"{wrong:,.0f} errors have a confidence above 90%."
+        f"{histogram.wrong[sure].sum():,.0f} of {wrong:,.0f} wrong predictions are stated with a "
+        f"confidence above 90%, as are {histogram.correct[sure].sum():,.0f} of {right:,.0f} right "
+        "ones."
     )
 
 

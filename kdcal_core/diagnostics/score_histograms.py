@@ -87,7 +87,7 @@ class ScoreSpread:
         Rows.
     other, mine : (28,) float64
         Share of the other rows, and of the class's rows, in the bins of `EDGES`; the outermost
-        bins include everything beyond.
+        bins include everything beyond. Of weighted rows, shares of their weight.
     certain : (float, float)
         Share of other rows with a probability below 0.01, and of the class's rows above 0.99.
 
@@ -96,6 +96,9 @@ class ScoreSpread:
     >>> spread = ScoreSpread.of(np.array([0.001, 0.5, 0.999]), np.array([0.0, 0.0, 1.0]))
     >>> spread.n, spread.certain, float(spread.other.sum())
     (3, (0.5, 1.0), 1.0)
+    >>> weighted = ScoreSpread.of(np.array([0.001, 0.5]), np.zeros(2), np.array([3.0, 1.0]))
+    >>> weighted.certain
+    (0.75, 0.0)
     """
 
     n: int
@@ -104,26 +107,33 @@ class ScoreSpread:
     certain: tuple[float, float]
 
     @classmethod
-    def of(cls, score: FloatArray, hit: FloatArray) -> ScoreSpread:
-        """From stated probabilities (n,) in [0, 1] and whether each row is of the class, (n,)."""
+    def of(
+        cls, score: FloatArray, hit: FloatArray, weight: FloatArray | None = None
+    ) -> ScoreSpread:
+        """From stated probabilities (n,) in [0, 1] and whether each row is of the class, (n,).
+
+        ``weight`` (n,) are positive row weights.
+        """
         ends = np.clip(score, 1e-12, 1.0 - 1e-12)
         odds = np.clip(np.log(ends) - np.log1p(-ends), -FAR, FAR)
-        other, mine = hit == 0, hit == 1
+        each = np.ones(len(score)) if weight is None else weight
+        sides = [(odds[one], score[one], each[one]) for one in (hit == 0, hit == 1)]
+        (other, low, of_low), (mine, high, of_high) = sides
         return cls(
             len(score),
-            _shares(odds[other]),
-            _shares(odds[mine]),
-            (_share(score[other] < 0.01), _share(score[mine] > 0.99)),
+            _shares(other, of_low),
+            _shares(mine, of_high),
+            (_share(low < 0.01, of_low), _share(high > 0.99, of_high)),
         )
 
 
-def _shares(odds: FloatArray) -> FloatArray:
-    counts = np.histogram(odds, bins=EDGES)[0].astype(np.float64)
-    return np.asarray(counts / max(counts.sum(), 1.0))
+def _shares(odds: FloatArray, weight: FloatArray) -> FloatArray:
+    sums = np.histogram(odds, bins=EDGES, weights=weight)[0]
+    return np.asarray(sums / (sums.sum() or 1.0))
 
 
-def _share(mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
-    return float(mask.mean()) if len(mask) else 0.0
+def _share(mask: np.ndarray[tuple[int], np.dtype[np.bool_]], weight: FloatArray) -> float:
+    return float(weight[mask].sum() / weight.sum()) if len(mask) else 0.0
 
 
 _DENSITY_BINS = 60

@@ -15,7 +15,7 @@ import pandas as pd
 
 from kdcal_core.calibration.regions import Hierarchy, RegionFit, RegionMap, Scores, fit_maps
 from kdcal_core.calibration.regions.region_layers import region_fits
-from kdcal_core.data import IntArray, ScoredSet
+from kdcal_core.data import FloatArray, IntArray, ScoredSet
 from kdcal_core.diagnostics import (
     Estimate,
     Fault,
@@ -273,7 +273,7 @@ class RepairScores:
     training: ScoreSpread | None
 
 
-@review_task("Regions: reading the scores of a method", reads=ALL_ROWS, edition="clusters")
+@review_task("Regions: reading the scores of a method", reads=ALL_ROWS, edition="clusters, weights")
 def repair_scores(sets: Sets, *, run: str, method: str, label: int | None = None) -> RepairScores:
     """The scores of a method, or of the model as it is (`MODEL`), in the folder ``run``.
 
@@ -292,7 +292,9 @@ def repair_scores(sets: Sets, *, run: str, method: str, label: int | None = None
     )
     training = opened.training if method == MODEL else None
     return RepairScores(
-        diagram.curves[0], _spread(found), None if training is None else _spread(asked(training))
+        diagram.curves[0],
+        _spread(found, judged.weight),
+        None if training is None else _spread(asked(training)),
     )
 
 
@@ -380,5 +382,5 @@ def _answers(scored: ScoredSet, rows: IntArray, asked: int | None) -> pd.DataFra
     return pd.DataFrame(columns)
 
 
-def _spread(found: EventScores) -> ScoreSpread:
-    return ScoreSpread.of(found.score, found.hit)
+def _spread(found: EventScores, weight: FloatArray | None = None) -> ScoreSpread:
+    return ScoreSpread.of(found.score, found.hit, weight)

@@ -90,8 +90,8 @@ def test_histogram_words_count_confident_errors_with_the_edge_bin(texts: Texts) 
     wrong[-1], wrong[0] = 3, 1
     sentence = histogram_words(ScoreHistogram(None, EDGES, right, wrong))
     texts(sentence)
-    assert "72%" in sentence  # (3 * 0.95 + 0.05) / 4
-    assert "50%" in sentence  # the middle of ten equal bins
+    assert "3 of 4 wrong predictions" in sentence
+    assert "1 of 10 right ones" in sentence
     assert "no error" in histogram_words(ScoreHistogram(None, EDGES, right, wrong * 0))
 
 
