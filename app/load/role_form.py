@@ -30,6 +30,7 @@ _KINDS: dict[OutputKind, str] = {
     "probability": "probabilities",
     "percent": "percentages",
     "logit": "logits",
+    "log_probability": "log probabilities",
     "confidence": "confidence in the predicted class",
     "percent_confidence": "confidence as a percentage",
     "right": "confidence of being right",

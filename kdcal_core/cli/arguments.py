@@ -430,11 +430,11 @@ def _outputs(command: Parser) -> None:
     )
     command.add_argument(
         "--output-kind",
-        choices=("probability", "percent", "logit", "right", "percent_right"),
+        choices=("probability", "percent", "logit", "log_probability", "right", "percent_right"),
         metavar="KIND",
-        help="what these columns hold, if their names do not show it: probability, percent, logit; "
-        "or, with --outputs right=COLUMN, the confidence that the predicted class is right: right "
-        "(from 0 to 1), percent_right (from 0 to 100)",
+        help="what these columns hold, if their names do not show it: probability, percent, logit, "
+        "log_probability; or, with --outputs right=COLUMN, the confidence that the predicted class "
+        "is right: right (from 0 to 1), percent_right (from 0 to 100)",
     )
 
 

@@ -74,12 +74,15 @@ def model_input(review: Review) -> dict[str, Any] | None:
 def outputs_words(review: Review) -> str:
     """The columns that were read as predictions."""
     roles = review.roles or Roles()
-    what = "logit" if roles.output_kind == "logit" else "probability"
+    kinds = {
+        "logit": ("logit", "logits"),
+        "log_probability": ("log probability", "log probabilities"),
+    }
+    what, many = kinds.get(roles.output_kind, ("probability", "probabilities"))
     if len(roles.outputs) == 1:
         ((name, column),) = roles.outputs
         return printable(f"Column {column} holds the {what} of class {name}.", 500)
     classes, columns = (listed(part, _SHOWN) for part in zip(*roles.outputs, strict=True))
-    many = "logits" if what == "logit" else "probabilities"
     return printable(f"Columns {columns} hold the {many} of classes {classes}.", 500)
 
 

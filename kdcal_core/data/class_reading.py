@@ -33,6 +33,7 @@ from kdcal_core.data.role_guesses import (
     is_stated_in,
     is_target_name,
     paired_by_name,
+    says_right,
 )
 from kdcal_core.data.schema import RIGHT_CLASSES, OutputKind, Roles
 from kdcal_core.data.target_words import target_shows
@@ -42,6 +43,7 @@ from kdcal_core.text import formatted, in_sentence, listed
 _CLEARLY = 0.05  # of the area under the ROC curve: a smaller lead is often chance
 _DIVIDE = "Percentages: divide by 100"
 _LOG_ODDS = "Log odds (logits): turn into probabilities"
+_LOGARITHMS = "Logarithms of probabilities: take the exponential"
 _JUDGE_RIGHT = "Judge whether predictions are right as often as stated"
 _NO_PROBABILITIES = Choice("other", "Not probabilities")
 _A_MODEL = Choice("model", "No, a model will give them")
@@ -145,6 +147,8 @@ class ClassReader(ColumnReader):
         """The readings of the table under each column that could be the target, likeliest first."""
         if roles.target is None:
             return []
+        if says_right(roles.target):  # beside it other columns describe the answers
+            return [roles]
         certain = is_target_name(roles.target) or self._is_stated(roles.target, roles)
         if not (self.model or roles.outputs or certain):
             return [roles]  # what the model gives is not there yet
@@ -159,6 +163,12 @@ class ClassReader(ColumnReader):
         many = most is not None and self.frame[roles.target].nunique() > most
         named = [] if many and free else [roles.target]
         names = dict.fromkeys([*named, *free])
+        if self._are_among(roles.predicted, classes_of(self.frame[roles.target])):
+            names = {
+                name: None
+                for name in names
+                if self._are_among(roles.predicted, classes_of(self.frame[name]))
+            }
         found = [roles if name == roles.target else self.guess(name) for name in names]
         if not self.model and any(one.outputs for one in found):
             found = [one for one in found if one.outputs]
@@ -366,7 +376,7 @@ class ClassReader(ColumnReader):
         return replace(roles, outputs=(), class_by="name"), doubt, ()
 
     def _log_odds(self, roles: Roles) -> tuple[Roles, Doubt | None, tuple[str, ...]] | None:
-        """Log odds of one of two classes in a lone column with numbers below 0.
+        """Log odds, or logarithms, of one of two classes in a lone column with numbers below 0.
 
         They are certain where its name says so, else to be confirmed.
         """
@@ -382,9 +392,11 @@ class ClassReader(ColumnReader):
         }
         found: Roles = self.guess(roles.target, self.frame.assign(**shares))
         if len(found.outputs) != 1 or found.outputs[0][1] not in below:
-            raw = [one for one in below if says_log_odds(one)] or [
-                one for one in below if simple(one) in _RAW
-            ]
+            raw = (
+                [one for one in below if says_log_odds(one)]
+                or [one for one in below if says_log_probability(one)]
+                or [one for one in below if simple(one) in _RAW]
+            )
             if len(raw) != 1:
                 return None
             name, by = class_of_column(raw[0], labels, target=roles.target, frame=self.frame)
@@ -392,18 +404,33 @@ class ClassReader(ColumnReader):
         ((_, column),) = found.outputs
         features = tuple(one for one in roles.features if one != column)
         read = replace(found, output_kind="logit", features=features)
-        note = f"{they_hold([column])} log odds (logits): turned into probabilities."
+        raised = replace(read, output_kind="log_probability")
         said = self.said.get("scale")
+        low, high = (float(end(sampled(self.frame, [column]))) for end in (np.nanmin, np.nanmax))
+        if said is None and high <= 0.0 and says_log_probability(column):
+            said = "log_probability"
+        if said == "log_probability":
+            note = f"{they_hold([column])} logarithms of probabilities: the exponential was taken."
+            return raised, None, (note,)
         if said == "logit" or (said is None and says_log_odds(column)):
+            note = f"{they_hold([column])} log odds (logits): turned into probabilities."
             return read, None, (note,)
         if said:
             return roles, None, ()
-        low, high = (float(end(sampled(self.frame, [column]))) for end in (np.nanmin, np.nanmax))
         doubt = Doubt(
             "scale",
             f"{they_hold([column])} numbers from {formatted(low, '.3g')} to "
-            f"{formatted(high, '.3g')}, which may be log odds. Probabilities lie between 0 and 1.",
-            (Choice("logit", _LOG_ODDS, self._shows(read)), _NO_PROBABILITIES),
+            f"{formatted(high, '.3g')}, which may be log odds{' or logarithms' * (high <= 0.0)}. "
+            "Probabilities lie between 0 and 1.",
+            (
+                Choice("logit", _LOG_ODDS, self._shows(read)),
+                *(
+                    [Choice("log_probability", _LOGARITHMS, self._shows(raised))]
+                    if high <= 0.0
+                    else []
+                ),
+                _NO_PROBABILITIES,
+            ),
         )
         return replace(roles, features=features), doubt, ()
 
@@ -581,6 +608,21 @@ def says_log_odds(name: str) -> bool:
     """
     plain = simple(name)
     return bool({*plain.split("_")} & {"logit", "logits", "logodds"}) or "log_odds" in plain
+
+
+def says_log_probability(name: str) -> bool:
+    """Whether a column's name says that it holds logarithms of probabilities.
+
+    Examples
+    --------
+    >>> says_log_probability("Avg logprob"), says_log_probability("log_likelihood")
+    (True, True)
+    >>> says_log_probability("log_odds")
+    False
+    """
+    plain = simple(name)
+    words = {*plain.split("_")} & {"logprob", "logprobs", "logp", "loglikelihood"}
+    return bool(words) or any(one in plain for one in ("log_prob", "log_likelihood"))
 
 
 def _no_header() -> Doubt:

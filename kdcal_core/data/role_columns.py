@@ -182,10 +182,11 @@ def output_matrix(
 ) -> FloatArray:
     """The model's probabilities, (n, K) float64, columns in the order of ``classes``.
 
-    Percentages are divided by 100, by a percent sign too, and logits go through the softmax
-    function. Rows of rounded numbers are scaled to sum to one. A single output column of two
-    classes is the probability (or the log odds) of its class; the other class has the complement. A
-    confidence is the probability of the class in the column ``predicted``, or that it is right.
+    Percentages are divided by 100, by a percent sign too, logits go through the softmax function,
+    and log probabilities through the exponential function. Rows of rounded numbers are scaled to
+    sum to one. A single output column of two classes is the probability (or the log odds) of its
+    class; the other class has the complement. A confidence is the probability of the class in the
+    column ``predicted``, or that it is right.
 
     Raises
     ------
@@ -202,7 +203,9 @@ def output_matrix(
     """
     frame, file = _opened(table, file)
     _check_outputs(roles, classes, file)
-    if roles.output_kind != "logit":
+    if roles.output_kind == "log_probability":
+        frame = _exponentiated(frame, [column for _, column in roles.outputs], file)
+    elif roles.output_kind != "logit":
         unit = 100.0 if roles.output_kind.startswith("percent") else 1.0
         frame = _unsigned(frame, [column for _, column in roles.outputs], unit)
     if len(roles.outputs) == 1:
@@ -215,6 +218,17 @@ def output_matrix(
     if roles.output_kind == "percent":
         values = values / 100.0
     return check_proba(values, rounded=True, columns=columns, file=file)
+
+
+def _exponentiated(frame: pd.DataFrame, columns: Sequence[str], file: str | None) -> pd.DataFrame:
+    """The frame with probabilities in place of their natural logarithms."""
+    values = numeric_matrix(frame, columns, allow_missing=False, file=file, allow_infinite=True)
+    for at, name in enumerate(columns):
+        fix = "Logarithms of probabilities are at most 0. Of log odds, say so."
+        refuse_rows(
+            values[:, at] > 0.0, "A log probability is above 0", fix, column=name, file=file
+        )
+    return frame.assign(**dict(zip(columns, np.exp(values).T, strict=True)))
 
 
 def _unsigned(frame: pd.DataFrame, columns: Sequence[str], unit: float = 1.0) -> pd.DataFrame:

@@ -36,6 +36,12 @@ _TRUTHS = (
     *("actual", "truth", "ground_truth"),
 )
 _SUBJECTS = ("class", "income", "diagnosis", "digit", "species", "category", "response")
+# Whether an answer was right, as of a language model whose answers were graded
+_GRADES = (
+    *("correct", "is_correct", "was_correct", "iscorrect", "correctness", "answer_correct"),
+    *("is_right", "exact_match"),
+)
+_SURE = frozenset(("confidence", "conf", "certainty"))
 # What happened to a row: the last word of a target's name, or the first before a word of `_ASIDE`.
 _HAPPENED = frozenset(
     (
@@ -122,7 +128,8 @@ def guess_roles(
     "pred_") that ends in a class, or columns named as the classes. Beside a target of two classes
     one column is enough: "prob_1", "p_yes", "proba"; or else the only column from 0 to 1 whose
     name begins or ends with "p", "pd", "proba", "prob", "score", "probability" or "risk"
-    ("p_default"). Its class is found by :func:`kdcal_core.data.labels.class_of_column`.
+    ("p_default"); beside right and wrong answers ("is_correct") "confidence" is such a word too.
+    Its class is found by :func:`kdcal_core.data.labels.class_of_column`.
 
     Examples
     --------
@@ -162,13 +169,13 @@ def _guess_classification(
         found = _target_among(frame, found, named_classes, taken)
     taken |= {found} if found else set()
     if not outputs and not feature_names and n_features is None:
-        outputs = _lone(frame, taken, tuple(classes or _classes_in(frame, found)))
+        outputs = _lone(frame, taken, tuple(classes or _classes_in(frame, found)), found)
         taken |= {column for _, column in outputs}
     predicted = named(frame, PREDICTED, taken)
     weight = weight_named(frame, taken)
     taken |= {column for column in (predicted, weight) if column}
     split = split_named(frame, taken)
-    taken |= {split} if split else set()
+    taken |= {split, *_grades_aside(frame)} if split else {*_grades_aside(frame)}
     by: ClassBy = "name"
     if len(outputs) == 1 and not outputs[0][0]:
         ((_, column),) = outputs
@@ -362,15 +369,19 @@ def _single(
     return ((spelled[suffix], column),) if np.mean((values >= 0) & (values <= 1)) > 0.5 else ()
 
 
-def _lone(frame: pd.DataFrame, taken: set[str], classes: tuple[str, ...]) -> Pairs:
+def _lone(
+    frame: pd.DataFrame, taken: set[str], classes: tuple[str, ...], target: str | None
+) -> Pairs:
     """The only free column that names a probability and holds some, beside two classes.
 
-    Or else the only one that is named a prediction and holds shares.
+    Or else the only one that is named a prediction and holds shares. Where the classes are right
+    and wrong answers, a confidence is a probability too.
     """
     if len(classes) != 2:
         return ()
     free = [str(name) for name in frame.columns if name not in taken]
-    named = [name for name in free if {*_ends(simple(name))} & {*_AFFIXES}]
+    words = {*_AFFIXES, *(_SURE if says_right(target or "") else ())}
+    named = [name for name in free if {*_ends(simple(name))} & words]
     found = [name for name in named if is_share(frame, name)]
     found = found or [n for n in free if simple(n) in _ANSWERS and is_share(frame, n)]
     return ((_NO_NAME, found[0]),) if len(found) == 1 else ()
@@ -415,6 +426,10 @@ def _named_target(frame: pd.DataFrame, taken: set[str], *, classifier: bool) -> 
     ]
     # the very column, of one value: no other is meant, and the scoring names what it holds
     if not any(name in happened and frame[name].nunique() == 1 for name in of_stated):
+        if not _grades_aside(frame):
+            found += [
+                name for name in _all_named(frame, _GRADES, taken) if _is_yes_or_no(frame[name])
+            ]
         found += _all_named(frame, _SUBJECTS, taken)
         found += [name for name in happened if _has_few_classes(frame[name])]
     fitting = [name for name in found if not classifier or _may_be_classes(frame[name])]
@@ -425,6 +440,17 @@ def _all_named(frame: pd.DataFrame, names: Sequence[str], taken: set[str]) -> li
     """The free columns of these names, in the order of the names."""
     found = (named(frame, [name], taken) for name in names)
     return [name for name in found if name is not None]
+
+
+def _grades_aside(frame: pd.DataFrame) -> list[str]:
+    """Columns that say whether the prediction is right, where another one holds the prediction."""
+    if named(frame, PREDICTED, set()) is None:
+        return []
+    return [str(name) for name in frame.columns if says_right(str(name))]
+
+
+def _is_yes_or_no(column: pd.Series[Any]) -> bool:
+    return _may_be_classes(column) and column.nunique() <= 2
 
 
 def _states_a_probability(frame: pd.DataFrame, name: str) -> bool:
@@ -483,9 +509,8 @@ def _target_among(
     column fits, the one of few values that holds most of the classes, were it a single one.
     """
     free = [str(name) for name in reversed(frame.columns) if name not in taken]
-    free = [
-        name for name in free if simple(name) not in (*PREDICTED, *SPLITS) and not says_weight(name)
-    ]
+    aside = {*PREDICTED, *SPLITS, *map(simple, _grades_aside(frame))}
+    free = [name for name in free if simple(name) not in aside and not says_weight(name)]
     few = [name for name in free if _has_few_classes(frame[name])]
     if not classes:
         return found or (few[0] if few else None)
@@ -511,8 +536,19 @@ def is_target_name(name: str) -> bool:
     (True, False)
     """
     plain = simple(name)
-    named = plain in (*_TRUTHS, *_SUBJECTS) or _says_what_happened(name)
+    named = plain in (*_TRUTHS, *_SUBJECTS, *_GRADES) or _says_what_happened(name)
     return named or bool({*_ends(plain)} & _TARGET_WORDS)
+
+
+def says_right(name: str) -> bool:
+    """Whether a column's name says that it holds whether an answer is right.
+
+    Examples
+    --------
+    >>> says_right("Is correct"), says_right("correction")
+    (True, False)
+    """
+    return simple(name) in _GRADES
 
 
 def class_columns(
@@ -535,7 +571,7 @@ def class_columns(
     >>> class_columns(pd.DataFrame({"a": [0, 1, 2, 2], "b": [0, 1, 0, 1]}), set(), ("0", "1"))
     ['b']
     """
-    aside = {*PREDICTED, *SPLITS}
+    aside = {*PREDICTED, *SPLITS, *map(simple, _grades_aside(frame))}
     free = [str(name) for name in frame.columns if name not in taken and simple(name) not in aside]
     free = [name for name in free if not says_weight(name)]
     few = [name for name in free if _has_few_classes(frame[name])]

@@ -20,6 +20,7 @@ OutputKind = Literal[
     "probability",
     "percent",
     "logit",
+    "log_probability",
     "confidence",
     "percent_confidence",
     "right",

@@ -589,6 +589,54 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
         csv(frame(sold=SOLD, forecast=FORECAST, low=LOWER, high=UPPER)),
         {"target": "sold", "asks": ["level"]},
     ),
+    # answers that were graded
+    "answers of a language model with their confidence": (
+        csv(frame(topic=REGION, verbalized__confidence=P, is_correct=yes_no(EVENT))),
+        {"target": "is_correct", "outputs": {"yes": "verbalized confidence"}, "class_by": "name"},
+    ),
+    "graded answers with a confidence in per cent, and a category": (
+        csv(frame(category=REGION, answer=NAMES[KIND], confidence=100 * P, correct=EVENT == 1)),
+        {"target": "correct", "outputs": {}, "asks": ["scale"], "predicted": None},
+    ),
+    "graded answers with log probabilities": (
+        csv(frame(category=REGION, logprob=np.log(P), correct=EVENT)),
+        {
+            "target": "correct",
+            "outputs": {"1": "logprob"},
+            "kind": "log_probability",
+            "features": ("category",),
+            "notes": "logarithms of probabilities: the exponential was taken",
+        },
+    ),
+    "a prediction that was graded as well": (
+        csv(
+            frame(
+                category=REGION,
+                label=NAMES[KIND],
+                prediction=NAMES[KIND[::-1]],
+                confidence=1 - P / 2,
+                correct=(KIND[::-1] == KIND),
+            )
+        ),
+        {
+            "target": "label",
+            "predicted": "prediction",
+            "outputs": {},
+            "features": ("category", "confidence"),  # and not whether it is right
+            "asks": ["outputs"],
+            "choices": ["right"],
+        },
+    ),
+    "a column that is below zero throughout": (
+        csv(frame(y=EVENT, score=np.log(P))),
+        {
+            "target": "y",
+            "outputs": {},
+            "asks": ["scale"],
+            "choices": ["logit", "log_probability", "other"],
+            "says": "may be log odds or logarithms",
+        },
+    ),
 }
 
 # name: (the file, what is said of it)
@@ -647,6 +695,19 @@ def test_what_a_table_is_taken_for(shape: str) -> None:
     assert wanted.pop("says", "") in words
     assert wanted.pop("notes", "") in " ".join(found.notes)
     assert {key: seen[key] for key in wanted} == wanted
+
+
+def test_log_probabilities_are_exponentiated() -> None:
+    content, _ = SHAPES["graded answers with log probabilities"]
+    table, reading = reading_of(content)
+    matrix = output_matrix(table, reading.roles, ("0", "1"))
+    np.testing.assert_allclose(matrix, np.column_stack([1 - P, P]), atol=1e-9)
+    names = tuple(map(str, NAMES))
+    several = Roles(outputs=tuple((one, one) for one in names), output_kind="log_probability")
+    logs = pd.DataFrame(np.log(THREE), columns=names)
+    np.testing.assert_allclose(output_matrix(logs, several, names), THREE, atol=1e-9)
+    with pytest.raises(InputError, match=r"A log probability is above 0 \(.*column 'bee', row 4"):
+        output_matrix(logs.assign(bee=np.where(logs.index == 3, 0.1, logs["bee"])), several, names)
 
 
 @pytest.mark.parametrize("shape", REFUSED)
