@@ -41,6 +41,10 @@ _GRADES = (
     *("correct", "is_correct", "was_correct", "iscorrect", "correctness", "answer_correct"),
     *("is_right", "exact_match"),
 )
+_RIGHT_ANSWERS = (
+    *("gold", "gold_answer", "gold_label", "reference", "reference_answer", "correct_answer"),
+    *("expected", "expected_answer", "answer_key", "solution"),
+)
 _SURE = frozenset(("confidence", "conf", "certainty"))
 # What happened to a row: the last word of a target's name, or the first before a word of `_ASIDE`.
 _HAPPENED = frozenset(
@@ -175,7 +179,8 @@ def _guess_classification(
     weight = weight_named(frame, taken)
     taken |= {column for column in (predicted, weight) if column}
     split = split_named(frame, taken)
-    taken |= {split, *_grades_aside(frame)} if split else {*_grades_aside(frame)}
+    taken |= {split} if split else set()
+    taken |= {*_grades_aside(frame), *_right_answers(frame, found)}
     by: ClassBy = "name"
     if len(outputs) == 1 and not outputs[0][0]:
         ((_, column),) = outputs
@@ -447,6 +452,13 @@ def _grades_aside(frame: pd.DataFrame) -> list[str]:
     if named(frame, PREDICTED, set()) is None:
         return []
     return [str(name) for name in frame.columns if says_right(str(name))]
+
+
+def _right_answers(frame: pd.DataFrame, target: str | None) -> list[str]:
+    """Columns of right answers, which with the answer given say whether it was right."""
+    if not says_right(target or ""):
+        return []
+    return [str(name) for name in frame.columns if simple(name) in (*_TRUTHS, *_RIGHT_ANSWERS)]
 
 
 def _is_yes_or_no(column: pd.Series[Any]) -> bool:

@@ -595,8 +595,22 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
         {"target": "is_correct", "outputs": {"yes": "verbalized confidence"}, "class_by": "name"},
     ),
     "graded answers with a confidence in per cent, and a category": (
-        csv(frame(category=REGION, answer=NAMES[KIND], confidence=100 * P, correct=EVENT == 1)),
-        {"target": "correct", "outputs": {}, "asks": ["scale"], "predicted": None},
+        csv(
+            frame(
+                category=REGION,
+                answer=NAMES[KIND],
+                confidence=100 * P,
+                gold=NAMES[KIND],
+                correct=EVENT == 1,
+            )
+        ),
+        {
+            "target": "correct",
+            "outputs": {},
+            "asks": ["scale"],
+            "predicted": None,
+            "features": ("category", "answer", "confidence"),  # and not the right answer
+        },
     ),
     "graded answers with log probabilities": (
         csv(frame(category=REGION, logprob=np.log(P), correct=EVENT)),
