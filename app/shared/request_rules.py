@@ -4,7 +4,8 @@ A page of another site can make a browser send requests here: with a name of its
 point to this machine, or straight to this port. Streamlit checks the host and the origin of its
 websocket only, lets a missing origin pass, and takes any port of this machine for its own. Here
 every request must name a host of ``server.allowedHosts``, and whatever may change something must
-come from a page of the same host and port, or of ``server.corsAllowedOrigins``.
+come from a page of the same host and port, or of ``server.corsAllowedOrigins``. An installed app
+gets its hosts from ``STREAMLIT_SERVER_ALLOWED_HOSTS``, which an update does not overwrite.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import hashlib
 import logging
 import re
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import streamlit
 from starlette.datastructures import Headers, MutableHeaders
@@ -56,8 +56,12 @@ class RequestRules:
             await self._app(scope, receive, send)
             return
 
+        begun = False
+
         async def with_headers(message: Message) -> None:
+            nonlocal begun
             if message["type"].endswith("response.start"):
+                begun = True
                 MutableHeaders(scope=message).update(self._headers)
             await send(message)
 
@@ -66,8 +70,14 @@ class RequestRules:
                 _log.warning("%s", refusal_words(scope, why))
             answer = PlainTextResponse(why, status_code=403)
             await answer(scope, receive, with_headers)
-        else:
+            return
+        try:
             await self._app(scope, receive, with_headers)
+        except Exception:  # Starlette's own answer to it would carry no headers
+            if scope["type"] == "http" and not begun:
+                answer = PlainTextResponse("Internal Server Error", status_code=500)
+                await answer(scope, receive, with_headers)
+            raise
 
 
 def refusal(scope: Scope) -> str:
@@ -77,14 +87,16 @@ def refusal(scope: Scope) -> str:
     if not is_host_allowed(host):
         return (
             "This server does not answer to the host name of this address. If the name is right, "
-            "add it to server.allowedHosts in app/.streamlit/config.toml and start kdcal again.\n"
+            "add it to STREAMLIT_SERVER_ALLOWED_HOSTS, in which spaces separate the hosts, and "
+            "start kdcal again.\n"
         )
     origin = headers.get("origin")
     if origin is None:
         asked = scope["type"] == "websocket"
     else:
         reads = scope["type"] == "http" and scope["method"] in _READING
-        own = urlsplit(origin).netloc == host or is_allowed_origin(origin)
+        # compared as browsers write it: what cannot be parsed is no page of this server either
+        own = origin in (f"http://{host}", f"https://{host}") or is_allowed_origin(origin)
         asked = not (reads or own)
     if asked:
         return (

@@ -15,6 +15,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient, WebSocketDenialResponse
 from streamlit import config
+from streamlit.web import cli
 
 from app.shared.request_rules import RequestRules
 
@@ -59,7 +60,7 @@ def test_requests_of_a_program_to_an_allowed_host_are_answered(host, method):
 def test_another_host_is_refused_on_every_route(host, path):
     refused = visitor().get(path, headers={"host": host})
     assert refused.status_code == 403
-    assert "server.allowedHosts" in refused.text
+    assert "STREAMLIT_SERVER_ALLOWED_HOSTS" in refused.text
     assert "evil" not in refused.text
 
 
@@ -72,6 +73,7 @@ def test_another_host_is_refused_on_every_route(host, path):
         ("http://localhost:8501", False),
         ("https://evil.example", False),
         ("null", False),
+        ("http://[", False),  # no address at all
         (None, False),
     ],
 )
@@ -135,3 +137,20 @@ def test_every_answer_carries_the_headers(host):
     for script in re.findall(r"<script>(.*?)</script>", page, re.DOTALL):
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         assert f"'sha256-{digest}'" in policy["script-src"]
+
+
+def test_a_fault_is_answered_with_the_headers_too():
+    async def fails(request):
+        raise RuntimeError
+
+    answers = Starlette(routes=[Route("/", fails)], middleware=[Middleware(RequestRules)])
+    visitor = TestClient(answers, base_url="http://localhost", raise_server_exceptions=False)
+    answer = visitor.get("/")
+    assert answer.status_code == 500
+    assert "script-src" in answer.headers["content-security-policy"]
+
+
+def test_the_environment_names_the_hosts_of_an_installed_app(monkeypatch):
+    monkeypatch.setenv("STREAMLIT_SERVER_ALLOWED_HOSTS", "kdcal.example 127.0.0.1")
+    asked = cli.main.commands["run"].make_context("run", ["app"]).params["server_allowedHosts"]
+    assert asked == ("kdcal.example", "127.0.0.1")
