@@ -206,13 +206,13 @@ def _expanded(given: Path) -> Sequence[Path]:
     if not _is_pattern(given):
         return [given]
     whole = given.absolute()
-    try:
-        matching = sorted(Path(whole.anchor).glob(str(whole.relative_to(whole.anchor))))
-    except (ValueError, NotImplementedError):  # "a**"
-        matching = []
+    names = whole.relative_to(whole.anchor)
+    # "a**" matches nothing in Python 3.11, which raises an error, and as much as "a*" does in 3.13
+    matches = not any("**" in part and part != "**" for part in names.parts)
+    matching = Path(whole.anchor).glob(str(names)) if matches else ()
     found = [
         one
-        for one in matching
+        for one in sorted(matching)
         if (one.is_dir() or one.suffix.lower() == ".parquet")
         and all(part[0] not in "._" or part in whole.parts for part in one.parts)
     ]

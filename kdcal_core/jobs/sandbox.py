@@ -1,10 +1,11 @@
 """What a process that reads a stranger's files may still do, where the system can limit it.
 
 Linux has Landlock: a process gives up, for ever, every file but those that it names, and every
-connection over TCP. A fault in a parser can then read the file in question and the installed
-libraries, write to the review's own folder, and do no more. The process of a job, which runs the
-model, reads the folders of its reviews and the stored results that it starts from, and writes its
-own result and temporary files.
+connection over TCP. A filter of system calls refuses all other sockets too (`no_sockets.py`). A
+fault in a parser can then read the file in question and the installed libraries, write to the
+review's own folder, and do no more. The process of a job, which runs the model, reads the folders
+of its reviews and the stored results that it starts from, and writes its own result and temporary
+files.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from kdcal_core.jobs.no_sockets import can_refuse_sockets, refuse_sockets
 from kdcal_core.jobs.records import default_root
 from kdcal_core.store.disk import make_folder
 
@@ -30,7 +32,6 @@ _SYSTEM = (
     *("/proc/sys/vm", "/sys/fs/cgroup"),
 )
 _NETWORK = ("/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/host.conf")
-_KNOWS_NETWORK = 4  # the version of Landlock, of Linux 6.7
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
 
 
@@ -76,13 +77,13 @@ def confinement() -> Confinement:
         why = "py-landlock is not installed" if on_linux else "only Linux has Landlock"
         return Confinement(False, False, why)
     try:
-        version = landlock.get_abi_version()
+        landlock.get_abi_version()
     except landlock.LandlockDisabledError:
         return Confinement(False, False, "Landlock is switched off in this kernel")
     except (landlock.LandlockError, OSError):
         return Confinement(False, False, "this kernel has no Landlock, which Linux has from 5.13")
-    if version < _KNOWS_NETWORK:
-        return Confinement(True, False, "Landlock limits it from Linux 6.7")
+    if not can_refuse_sockets():
+        return Confinement(True, False, "this kernel cannot filter system calls (seccomp)")
     return Confinement(True, True)
 
 
@@ -179,7 +180,7 @@ def _confine(
     into = may.READ_DIR | may.READ_FILE
     change = may.WRITE_FILE | may.TRUNCATE
     make = may.MAKE_REG | may.MAKE_DIR | may.REMOVE_FILE | may.REMOVE_DIR | may.REFER
-    libraries = [*sys.path, sys.prefix, sys.base_prefix, *_LIBRARIES]
+    libraries = [*_imported_from(), sys.prefix, sys.base_prefix, *_LIBRARIES]
     try:
         for path in _there([*libraries, *_SYSTEM, *read]):
             rules.add_path_rule(path, access=into if path.is_dir() else may.READ_FILE)
@@ -197,7 +198,19 @@ def _confine(
         rules.apply()
     except (landlock.LandlockError, OSError):
         return False
+    refuse_sockets(local=programs, internet=bool(ports))
     return True
+
+
+def _imported_from() -> Iterator[Path]:
+    """Where libraries are imported from; of a checkout of kdcal only the core's own folder.
+
+    People work in a checkout, and keep their tables and models there.
+    """
+    core = Path(__file__).parents[1]
+    for path in map(Path, filter(None, sys.path)):
+        checkout = path == core.parent and (path / "pyproject.toml").exists()
+        yield core if checkout else path
 
 
 def named_paths(request: Any) -> tuple[set[Path], set[Path]]:

@@ -61,7 +61,6 @@ def main() -> None:
     pipe = _take_stdout()
     stdin = sys.stdin.buffer
     request = json.loads(stdin.readline())
-    asked = _listen(stdin)
     _limit(request["memory_bytes"])
 
     saying = threading.Lock()  # a trial that takes too long reports it from another thread
@@ -88,6 +87,7 @@ def main() -> None:
         with contextlib.suppress(Exception):  # the answer reports it
             find_target(request["target"])  # modules may keep compiled code when they are imported
         confine_job(request["reads"], request["folder"], request["temporary"])
+    asked = _listen(stdin)  # not before: Landlock limits a thread and those that it starts
     with Reporter(report, asked.is_set) as progress:
         last = answer(request["target"], request["kwargs"], request["folder"], progress)
     say(last)

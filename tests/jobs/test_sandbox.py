@@ -13,13 +13,16 @@ import pytest
 from job_probes import can_limit
 
 from kdcal_core.cli import main
-from kdcal_core.jobs import JobManager, confinement
+from kdcal_core.jobs import JobManager, confinement, sandbox
 from kdcal_core.jobs.sandbox import confine, named_paths
 
 TRY = """
 import json, os, socket, sys, tempfile
+from multiprocessing.pool import ThreadPool
+import kdcal_core
 from kdcal_core.jobs.sandbox import confine
 request, folder, port, secret = json.loads(sys.argv[1])
+thread = ThreadPool(1)
 if not confine(request, folder):
     print("unlimited")
     raise SystemExit
@@ -43,6 +46,12 @@ print(json.dumps({
     "others": tried(lambda: open(f"/proc/{os.getppid()}/environ", "rb").read()),
     "program": tried(lambda: os.execv("/bin/true", ["true"])),
     "network": tried(lambda: socket.create_connection(("127.0.0.1", port), 5).close()),
+    "datagram": tried(lambda: socket.socket(type=socket.SOCK_DGRAM)),
+    "service": tried(lambda: socket.socket(socket.AF_UNIX)),
+    "several paths": tried(lambda: socket.socket(proto=262)),  # TCP that Landlock does not see
+    "another thread": thread.apply(tried, [lambda: socket.socket()]),
+    "pair": tried(lambda: [one.close() for one in socket.socketpair()] and None),
+    "checkout": tried(lambda: open(kdcal_core.__path__[0] + "/../pyproject.toml").close()),
 }))
 """
 
@@ -67,9 +76,12 @@ def test_a_confined_process_reaches_what_its_request_names(tmp_path: Path) -> No
     found = json.loads(ran.stdout)
     refused = {key for key, answer in found.items() if answer == "PermissionError"}
     assert found["own"] == "a,b"
-    assert refused == {"secret", "changed", "listed", "accounts", "others", "program", "network"}
+    assert refused == {
+        *("secret", "changed", "listed", "accounts", "others", "program", "checkout"),
+        *("network", "datagram", "service", "several paths", "another thread"),
+    }
     assert {key: found[key] for key in found.keys() - refused - {"own"}} == dict.fromkeys(
-        ("result", "moved", "temporary", "memory"), "done"
+        ("result", "moved", "temporary", "memory", "pair"), "done"
     )
 
 
@@ -153,7 +165,7 @@ class Landlock:
     ("found", "expected"),
     [
         (7, "reach only the files that they need, and no network."),
-        (3, "reach only the files that they need, but any network: Landlock limits it from Linux"),
+        (1, "reach only the files that they need, but any network: this kernel cannot filter"),
         (Landlock.LandlockDisabledError, "all that this account does: Landlock is switched off"),
         (Landlock.LandlockError, "all that this account does: this kernel has no Landlock"),
         (None, "all that this account does: py-landlock is not installed."),
@@ -164,6 +176,7 @@ def test_what_this_machine_cannot_limit_is_said(
 ) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setitem(sys.modules, "py_landlock", None if found is None else Landlock(found))
+    monkeypatch.setattr(sandbox, "can_refuse_sockets", lambda: found == 7)
     assert expected in confinement().sentence
     assert bool(confinement().why) is (found != 7)
     assert main(["limits"]) == 0
