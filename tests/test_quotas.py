@@ -281,7 +281,7 @@ def test_time_of_a_job_and_of_reading_a_file(
     manager = JobManager()
     job = manager.wait(manager.submit(*slow, title="Fitting"), 60)
     assert job.error is not None
-    assert job.error.what == "Fitting took longer than 1 seconds and was stopped"
+    assert job.error.what == "Fitting took longer than 1 second and was stopped"
     assert "KDCAL_MAX_JOB_MINUTES" in job.error.fix
     monkeypatch.setattr(
         changes,
@@ -301,7 +301,7 @@ def test_time_of_a_job_and_of_reading_a_file(
         csv_file,
         "a.csv",
     )
-    assert what == "Reading the table took longer than 1 seconds and was stopped"
+    assert what == "Reading the table took longer than 1 second and was stopped"
 
 
 def test_memory_of_a_worker(limit: Any) -> None:

@@ -312,14 +312,16 @@ def _client(address: str) -> Any:
             f"{SCHEDULER} names a cluster, and Dask is not installed ({error.name})",
             fix="Install it: pip install 'kdcal[cluster]'",
         ) from error
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # our errors say the same
+    for name in ("distributed", "distributed.client"):  # the second has a level of its own
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # our errors say the same
     given: dict[str, Any] = {}
     if address.startswith("tls://"):
         files = {name: os.environ.get(name, "") for name in (CA, CERTIFICATE, KEY)}
         absent = [name for name, path in files.items() if not Path(path).is_file()]
         if absent:
             raise InputError(
-                f"The scheduler wants TLS, and {listed(absent)} name no file",
+                f"The scheduler wants TLS, and {listed(absent)} "
+                f"{'name' if len(absent) > 1 else 'names'} no file",
                 fix="Let them name the cluster's CA, this client's certificate and its key.",
             )
         given["security"] = dask.Security(
@@ -332,14 +334,18 @@ def _client(address: str) -> Any:
         return dask.Client(address, timeout=_CONNECT, set_as_default=False, **given)
     except Exception as error:  # also TLS, a port of something else, another protocol
         raise _no_scheduler(
-            f"The scheduler {printable(address, 80)} cannot be reached ({type(error).__name__})"
+            f"The scheduler {printable(address, 80)} cannot be reached ({type(error).__name__})",
+            f"with a certificate of the authority in {CA}"
+            if "security" in given
+            else "without TLS, which needs an address that begins with tls://",
         ) from error
 
 
-def _no_scheduler(what: str) -> InputError:
+def _no_scheduler(what: str, how: str = "") -> InputError:
+    runs = "runs there" + (f", {how}" if how else "")
     return InputError(
         what,
-        fix=f"Check that 'dask scheduler' runs there, or leave {SCHEDULER} out to compute here.",
+        fix=f"Check that 'dask scheduler' {runs}, or leave {SCHEDULER} out to compute here.",
     )
 
 

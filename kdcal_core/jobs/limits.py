@@ -29,7 +29,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs.outcome import lack_of_memory
 from kdcal_core.memory import total_bytes
 from kdcal_core.quotas import GRACE, JOBS, WORKER
-from kdcal_core.text import bytes_text
+from kdcal_core.text import bytes_text, counted
 
 SHORT_PLACES = 1  # kept for short work, such as reading an upload, beside the long jobs
 TRIAL_SECONDS = 20.0  # that the first few rows may take
@@ -113,7 +113,8 @@ def trial(
     if _leave is None:
         yield
         return
-    slow = InputError(f"{what} took longer than {seconds:,.0f} seconds and was stopped", fix=fix)
+    longest = counted(round(seconds), "second")
+    slow = InputError(f"{what} took longer than {longest} and was stopped", fix=fix)
     timer = threading.Timer(seconds, _leave, [slow])
     timer.daemon = True
     timer.start()

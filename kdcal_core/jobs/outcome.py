@@ -20,7 +20,7 @@ from typing import Any
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress
 from kdcal_core.quotas import WORKER, Quota
-from kdcal_core.text import bytes_text
+from kdcal_core.text import bytes_text, counted
 
 
 class Cancelled(Exception):  # noqa: N818 - asked for, so not an error
@@ -320,7 +320,7 @@ def too_slow(what: str, limit: float | Quota) -> InputError:
     """
     raised = f" {limit.raised}" if isinstance(limit, Quota) else ""
     return InputError(
-        f"{what} took longer than {seconds_of(limit):,.0f} seconds and was stopped",
+        f"{what} took longer than {counted(round(seconds_of(limit)), 'second')} and was stopped",
         fix=f"Try fewer rows or a smaller model.{raised} {KEPT_SAFE}",
     )
 

@@ -108,7 +108,7 @@ def test_a_raising_progress_ends_the_work_and_is_raised_here():
 
 def test_time_limit():
     start = time.monotonic()
-    with pytest.raises(InputError, match=r"^Reading it took longer than 1 seconds") as caught:
+    with pytest.raises(InputError, match=r"^Reading it took longer than 1 second and") as caught:
         run_limited(PROBES + "sleep", {"seconds": 60}, seconds=1, what="Reading it")
     assert time.monotonic() - start < 20  # of 60 that it would take
     assert caught.value.fix
