@@ -1,8 +1,10 @@
 """The notebooks of the guides run, cell by cell, and each cell shows what a notebook can draw.
 
-A kernel of Jupyter would bring a dozen packages more. What a notebook asks of ours is Python in one
-namespace and, of the last expression of a cell, its MIME bundle, its HTML or its repr: so it is
-here. What Jupyter adds itself, magics and top-level await, is refused.
+A kernel of Jupyter would bring dozens of packages more, whose installation takes longer than all
+tests here. What a notebook asks of ours is Python in one namespace and, of the last expression of a
+cell, its MIME bundle, its HTML or its repr: so it is here. What Jupyter adds itself, magics and
+top-level await, is refused. Where `nbclient` and `ipykernel` are installed, a kernel runs the
+notebooks too.
 """
 
 from __future__ import annotations
@@ -88,6 +90,22 @@ def test_every_cell_runs_and_shows_its_result(
         drawn += any(kind.startswith("application/vnd.plotly") for kind in found)
         json.dumps(found)  # as it goes to the browser
     assert drawn >= 3
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda one: one.stem)
+def test_a_kernel_runs_it_as_it_runs_here(
+    notebook: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    reason = "a kernel is not installed: pip install nbclient ipykernel"
+    pytest.importorskip("ipykernel", reason=reason)
+    client = pytest.importorskip("nbclient", reason=reason)
+    read = pytest.importorskip("nbformat", reason=reason).read
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
+    played = read(notebook, 4)
+    client.NotebookClient(played, timeout=300, kernel_name="python3").execute()
+    outputs = [one for cell in played.cells for one in cell.get("outputs", ())]
+    assert {one.output_type for one in outputs} <= {"execute_result", "display_data"}
+    assert sum("application/vnd.plotly.v1+json" in one.data for one in outputs) >= 3
 
 
 def test_a_cell_that_fails_is_named() -> None:

@@ -180,7 +180,7 @@ def _confine(
     into = may.READ_DIR | may.READ_FILE
     change = may.WRITE_FILE | may.TRUNCATE
     make = may.MAKE_REG | may.MAKE_DIR | may.REMOVE_FILE | may.REMOVE_DIR | may.REFER
-    libraries = [*_imported_from(), sys.prefix, sys.base_prefix, *_LIBRARIES]
+    libraries: list[str | Path] = [*_imported_from(), sys.prefix, sys.base_prefix, *_LIBRARIES]
     try:
         for path in _there([*libraries, *_SYSTEM, *read]):
             rules.add_path_rule(path, access=into if path.is_dir() else may.READ_FILE)
