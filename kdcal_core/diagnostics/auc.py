@@ -216,11 +216,16 @@ def interval_of_samples(
     widest: FloatArray,
     pairs: float,
     level: float,
+    clusters: tuple[float, tuple[float, float]] | None = None,
 ) -> tuple[float, float, str]:
     """:func:`area_interval` from sums over each sample, as in :func:`variance_of_samples`."""
+    if clusters is not None:
+        pairs *= clusters[1][0]
     middle = (area * pairs + 0.5) / (pairs + 1.0)
     lone = middle * (1.0 - middle)
-    variance, freedom, _ = variance_of_samples(rows, square, widest, lone, pseudo_row=True)
+    variance, freedom, _ = variance_of_samples(
+        rows, square, widest, lone, pseudo_row=True, clusters=clusters
+    )
     return _limits(area, variance, freedom, pairs, level)
 
 

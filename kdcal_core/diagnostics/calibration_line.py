@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -203,6 +203,14 @@ class Line:
         """Of rows with and without the event, counted by their mean score, each (m,)."""
         inner = np.clip(score, CLIP, 1.0 - CLIP)
         return cls(np.log(inner) - np.log1p(-inner), hits, misses, hits, misses)
+
+    def with_effect(self, effect: float) -> Line:
+        """The line of rows whose dependence multiplies their scatter so many times."""
+        return replace(
+            self,
+            with_square=self.with_square * effect,
+            without_square=self.without_square * effect,
+        )
 
     @property
     def mass(self) -> float:

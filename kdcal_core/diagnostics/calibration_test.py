@@ -87,13 +87,17 @@ def target_test(target: Target, seed: int = 0) -> float:
     return _p_value(away, score, spread, shapes, len(score), redrawn, seed)
 
 
-def cells_test(score: FloatArray, count: FloatArray, hits: FloatArray, seed: int = 0) -> float:
+def cells_test(
+    score: FloatArray, count: FloatArray, hits: FloatArray, seed: int = 0, effect: float = 1.0
+) -> float:
     """As :func:`calibration_test`, for cells of rows of one score each, in increasing order.
 
     Parameters
     ----------
     score, count, hits : (c,) arrays
         Score, rows, and events among them. Every cell has rows.
+    effect : float
+        The design effect of rows that depend on one another.
 
     Examples
     --------
@@ -112,7 +116,8 @@ def cells_test(score: FloatArray, count: FloatArray, hits: FloatArray, seed: int
         return np.asarray((drawn - rows * score) / spread)
 
     shapes = _placed_shapes(score, spread, rank, _log_odds(score)[near])
-    return _p_value((hits - count * score) / spread, score, spread, shapes, n, redrawn, seed)
+    away = (hits - count * score) / spread / effect**0.5
+    return _p_value(away, score, spread, shapes, n, redrawn, seed)
 
 
 def _p_value(

@@ -270,7 +270,12 @@ def target_decisions(target: Target) -> DecisionCounts:
     return DecisionCounts(tables[0], tables[1], len(target.score), products)
 
 
-def counts_of_cells(last: IntArray, hits: FloatArray, others: FloatArray) -> DecisionCounts:
+def counts_of_cells(
+    last: IntArray,
+    hits: FloatArray,
+    others: FloatArray,
+    together: CellProducts | None = None,
+) -> DecisionCounts:
     """As :func:`decision_counts`, of rows counted in cells that no threshold parts.
 
     Parameters
@@ -279,11 +284,13 @@ def counts_of_cells(last: IntArray, hits: FloatArray, others: FloatArray) -> Dec
         How many thresholds the scores of each cell reach (:func:`last_flagged`).
     hits, others : (C,) array
         Rows with and without the event.
+    together : CellProducts, optional
+        How they vary together, where rows depend on one another.
     """
     found = [_flagged(last, side) for side in (hits, others)]
     missed = [side.sum() - some for side, some in zip((hits, others), found, strict=True)]
     mass = np.stack([*found, *missed])
-    return DecisionCounts(mass, mass, int(hits.sum() + others.sum()))
+    return DecisionCounts(mass, mass, int(hits.sum() + others.sum()), together)
 
 
 def decision_rates(

@@ -124,12 +124,15 @@ def brier_gap(target: Target, level: float) -> Estimate:
 
 
 def brier_gap_of_cells(
-    score: FloatArray, count: FloatArray, hits: FloatArray, level: float
+    score: FloatArray, count: FloatArray, hits: FloatArray, level: float, effect: float = 1.0
 ) -> Estimate:
-    """As :func:`brier_gap`, of rows merged to cells of one score, (m,) each."""
+    """As :func:`brier_gap`, of rows merged to cells of one score, (m,) each.
+
+    ``effect`` is that of dependence on the variance.
+    """
     slope, n = 1.0 - 2.0 * score, float(count.sum())
     variance = float(np.square(slope) @ (count * score * (1.0 - score)))
-    return _gap(float(slope @ (hits - count * score)), variance, n, int(n), level)
+    return _gap(float(slope @ (hits - count * score)), variance * effect, n, int(n), level)
 
 
 def _of_target(target: Target) -> tuple[float, float]:

@@ -21,6 +21,7 @@ __all__ = [
     "RowDesign",
     "bin_dependence",
     "dependence_of",
+    "dependence_of_bins",
     "design_effect",
     "design_of",
     "independent_rows",
@@ -375,16 +376,44 @@ def bin_dependence(
     # products of pairs, and what they would be if all residuals of a bin were equal
     pairs = float(np.square(with_others).sum() - own.sum())
     most = float((own * (grown - 1.0)).sum())
-    shared, wider = 1.0, 1.0  # one cluster says as much as one row
-    if present > 1:
-        # where nothing varies, nothing says that rows of a cluster differ
-        shared = min(max(pairs / most, 0.0), 1.0) if most > 0.0 else 1.0
-        wider = float((stdtrit(present - 1, 0.975) / stdtrit(n - 1, 0.975)) ** 2)
-        wider *= small_sample_factor(present, dependence.lags) / small_sample_factor(present)
     means = np.divide(together, mass[:, None], out=np.zeros_like(together), where=mass[:, None] > 0)
-    values, vectors = np.linalg.eigh(means @ means.T * (shared * wider))
+    return dependence_of_bins(
+        (pairs, most), np.where(mass > 0.0, grown, 1.0), means @ means.T, present, n, dependence.lags
+    )
+
+
+def dependence_of_bins(
+    pairs: tuple[float, float],
+    grown: FloatArray,
+    alike: FloatArray,
+    n_units: int,
+    n: int,
+    lags: int = 0,
+) -> BinDependence:
+    """As :func:`bin_dependence`, from sums over the rows that depend on one another.
+
+    Parameters
+    ----------
+    pairs : two float
+        Sum of the products of the residuals of all pairs of dependent rows in one bin, and what it
+        would be if all residuals of a bin were equal.
+    grown : (B,) array
+        How many times each bin's variance would grow then; 1 in bins without rows.
+    alike : (B, B) array
+        Products of the units' shares of each two bins.
+    n_units, n, lags : int
+        Units that have rows, rows, and units on which another may depend.
+    """
+    shared, wider = 1.0, 1.0  # one cluster says as much as one row
+    if n_units > 1:
+        # where nothing varies, nothing says that rows of a cluster differ
+        shared = min(max(pairs[0] / pairs[1], 0.0), 1.0) if pairs[1] > 0.0 else 1.0
+        wider = float((stdtrit(n_units - 1, 0.975) / stdtrit(n - 1, 0.975)) ** 2)
+        wider *= small_sample_factor(n_units, lags) / small_sample_factor(n_units)
+    values, vectors = np.linalg.eigh(alike * (shared * wider))
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    effect = np.where(mass > 0.0, (1.0 + shared * (grown - 1.0)) * wider, 1.0)
+    with_rows = np.diag(alike) > 0.0
+    effect = np.where(with_rows, (1.0 + shared * (grown - 1.0)) * wider, 1.0)
     return BinDependence(effect, ((1.0 - shared) * wider) ** 0.5, root)
 
 

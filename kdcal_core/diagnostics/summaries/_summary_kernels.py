@@ -130,6 +130,7 @@ def add_rows(
     y: Array,
     times: Array,
     first: int,
+    together: Array,
     ends: Array,
     starts: Array,
     bins: Array,
@@ -142,8 +143,9 @@ def add_rows(
     """Add rows to the counts; the first faulty row, or -1.
 
     ``proba`` (n, K), ``y`` (n,); ``times`` (n,) how often each row counts, (0,) for once; ``first``
-    the position of the first row; ``ends`` and ``starts`` of the grid, ``bins`` (C,) the coarse
-    bin of each cell. ``cells`` (2, K, C, 4), ``joint`` (K, K), ``sums`` (12, 2) and ``blocks``
+    the position of the first row; ``together`` (n,) the block of each row, (0,) where it follows
+    from the position; ``ends`` and ``starts`` of the grid, ``bins`` (C,) the coarse bin of each
+    cell. ``cells`` (2, K, C, 4), ``joint`` (K, K), ``sums`` (12, 2) and ``blocks``
     (B, K, bins, 3) are changed.
     """
     n, k = proba.shape
@@ -167,7 +169,7 @@ def add_rows(
             p[j] = proba[i, j] / scale
             if p[j] > p[best]:
                 best = j
-        block = _block(first + i) % n_blocks
+        block = together[i] if len(together) else _block(first + i) % n_blocks
         m = times[i] if len(times) else 1
         for j in range(k):
             hit = 1 if label == j else 0
@@ -216,3 +218,61 @@ def add_rows(
         _put(sums, 10, full, m)
         _put(sums, 11, full * full, m)
     return -1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def add_blocks(
+    proba: Array,
+    y: Array,
+    times: Array,
+    block: Array,
+    ends: Array,
+    starts: Array,
+    coarse: Array,
+    cells: Array,
+    sums: Array,
+) -> None:
+    """Add rows that were checked to the sums of their blocks, as of `ClassBlocks`.
+
+    ``block`` (n,) of each row, ``coarse`` (C,) the bin of each cell. ``cells`` (2, B, K, U, 3) and
+    ``sums`` (B, 6) are changed.
+    """
+    n, k = proba.shape
+    buckets = float(len(starts) - 1)
+    p = np.empty(k)
+    for i in range(n):
+        total = 0.0
+        for j in range(k):
+            total += proba[i, j]
+        scale = total if abs(total - 1.0) > 1e-12 else 1.0
+        best, square, label = 0, 0.0, y[i]
+        for j in range(k):
+            p[j] = proba[i, j] / scale
+            if p[j] > p[best]:
+                best = j
+        m = times[i] if len(times) else 1
+        at = block[i]
+        for j in range(k):
+            hit = 1 if label == j else 0
+            square += (p[j] - hit) * (p[j] - hit)
+            score = min(p[j], 1.0)
+            place = coarse[_cell(score, ends, starts, buckets)]
+            fixed = np.int64(score * 1073741824.0 + 0.5)  # 2^30
+            for of in range(2 if j == best else 1):
+                one = cells[1 - of, at, j, place]
+                one[0] += m
+                one[1] += hit * m
+                one[2] += fixed * m
+        said = min(p[best], 1.0)
+        right = label == best
+        away = said - 1.0 if right else said
+        loss = -np.log(max(said if right else 1.0 - said, _CLIP))
+        full = -np.log(min(max(p[label], _CLIP), 1.0))
+        own = sums[at]
+        own[0] += np.int64(said * 16777216.0 + 0.5) * m  # 2^24
+        if not right:
+            own[1] += np.int64(said * 16777216.0 + 0.5) * m
+        own[2] += np.int64(away * away * 16777216.0 + 0.5) * m
+        own[3] += np.int64(loss * 16777216.0 + 0.5) * m
+        own[4] += np.int64(square * 16777216.0 + 0.5) * m
+        own[5] += np.int64(full * 16777216.0 + 0.5) * m

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import expit
 
 from kdcal_core.data import FloatArray
 from kdcal_core.data.binning import bin_sums, uniform_edges
@@ -66,6 +67,8 @@ from kdcal_core.diagnostics.split_noise import (
     split_intervals,
 )
 from kdcal_core.diagnostics.summaries.class_summary import BLOCK_BINS, ClassSummary
+from kdcal_core.diagnostics.summaries.block_products import decision_products
+from kdcal_core.diagnostics.summaries.cluster_blocks import BlockSums, EffectOf
 from kdcal_core.diagnostics.summaries.score_cells import ScoreCells
 from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells
 from kdcal_core.diagnostics.targets import Kind, Norm, Strategy, check_choice, check_level
@@ -127,7 +130,7 @@ def summary_estimates(
         _plain(summary, "log loss", LOG_LOSS, level),
         _plain(summary, "Brier", BRIER, level),
         *_split(summary, "vector", level, seed),
-        top_label_loss(summary.moments("top-label Brier"), top, level, TOP_LABEL_BRIER),
+        _top_label(summary, "top-label Brier", top, level, TOP_LABEL_BRIER),
         *_split(summary, "top-label", level, seed),
         summary_auroc(summary, level=level),
         _confidence(summary, level),
@@ -152,10 +155,10 @@ def summary_tiles(
     require_rows(summary, level)
     top = ScoreCells.of_confidence(summary)
     return (
-        accuracy_of(float(top.hits.sum()) / summary.n, float(summary.n), summary.n, level),
+        accuracy_of_cells(top, summary.n, level),
         summary_gap(summary, level=level),
         summary_calibration_error(summary, level=level, seed=seed),
-        top_label_loss(summary.moments("top-label log loss"), top, level, TOP_LABEL_LOG_LOSS),
+        _top_label(summary, "top-label log loss", top, level, TOP_LABEL_LOG_LOSS),
     )
 
 
@@ -179,7 +182,8 @@ def summary_event_estimates(
     if len(summary.classes) == 2:
         loss = _plain(summary, "log loss", LOG_LOSS, level)
     else:
-        mean, *bounds = _interval(*loss_sums(cells), summary.n, level)
+        effect = cells.effect(surprisal(cells.score), surprisal(1.0 - cells.score))
+        mean, *bounds = _interval(*loss_sums(cells), summary.n, level, effect=effect)
         loss = LOG_LOSS.estimate(mean, (bounds[0], bounds[1]), summary.n, level, "normal")
     return (
         _areas(summary, [event], f"the class {summary.classes[event]}", level),
@@ -226,8 +230,11 @@ def summary_gap(
         gap = gap_of_cells(_class_cells(summary, event), level)
         return replace(gap, name="Mean probability minus event rate", label=EVENT_GAP)
     said, hits = summary.moments("confidence")[0], float(np.trace(summary.joint))
-    square = summary.moments("top-label Brier")[0]
-    return _gap_of(said - hits, square, said, summary.n, level)
+    square, effect = summary.moments("top-label Brier")[0], 1.0
+    if summary.clusters is not None:
+        top = ScoreCells.of_confidence(summary)
+        effect = top.effect(top.score - 1.0, top.score)
+    return _gap_of(said - hits, square, said, summary.n, level, effect)
 
 
 def summary_calibration_error(
@@ -355,7 +362,8 @@ def summary_decisions(summary: ClassSummary, event: int) -> DecisionCounts:
     [1.0, 1.0, 0.0, 0.0]
     """
     cells = _class_cells(summary, event)
-    return counts_of_cells(last_flagged(cells.ends), cells.hits, cells.misses)
+    last = last_flagged(cells.ends)
+    return counts_of_cells(last, cells.hits, cells.misses, decision_products(cells, last))
 
 
 def summary_line(
@@ -376,7 +384,28 @@ def summary_line(
     require_rows(summary, level)
     cells = cells_asked(summary, event)
     line = Line.of_cells(cells.score, cells.hits, cells.misses)
-    return line_intercept(line, summary.n, level), line_slope(line, summary.n, level)
+    first, second = line, line
+    if cells.clusters is not None and line.no_slope is None:
+        first, second = (line.with_effect(one) for one in line_effects(line, cells))
+    elif cells.clusters is not None:
+        first = line.with_effect(cells.gap_effect())
+    return line_intercept(first, summary.n, level), line_slope(second, summary.n, level)
+
+
+def line_effects(line: Line, cells: ScoreCells) -> tuple[float, float]:
+    """By how much clusters multiply the variances of the intercept and of the slope."""
+    slope = line.best_slope()
+    at = line.best_intercept(slope), slope
+    inverse = np.linalg.inv(line.information(*at))
+    pull = inverse[1, 0] + inverse[1, 1] * line.odds
+    away, alone = (
+        expit(intercept + factor * line.odds)
+        for intercept, factor in (at[::1], (line.best_intercept(1.0), 1.0))
+    )
+    return (
+        cells.effect(1.0 - alone, -alone),
+        cells.effect(pull * (1.0 - away), -pull * away),
+    )
 
 
 def area_bound(summary: ClassSummary, label: int) -> float:
@@ -454,22 +483,53 @@ def _at_cells(estimate: Estimate) -> Estimate:
     return replace(estimate, name=f"{estimate.name}, edges at cells of the summary")
 
 
+def accuracy_of_cells(top: ScoreCells, n: int, level: float) -> Estimate:
+    """The share of right rows."""
+    rate = float(top.hits.sum()) / n
+    hit, miss = np.full_like(top.score, 1.0 - rate), np.full_like(top.score, -rate)
+    return accuracy_of(rate, n / top.effect(hit, miss, of="share"), n, level)
+
+
 def _interval(
-    total: float, square: float, n: float, level: float, extra: Sequence[float] = ()
+    total: float,
+    square: float,
+    n: float,
+    level: float,
+    extra: Sequence[float] = (),
+    *,
+    effect: float = 1.0,
 ) -> tuple[float, float, float]:
-    """:func:`kdcal_core.statistics.mean_interval` from sums; ``extra`` values are added."""
+    """:func:`kdcal_core.statistics.mean_interval` from sums; ``extra`` values are added.
+
+    ``effect`` is that of clusters on the variance.
+    """
     total, square = total + sum(extra), square + sum(one * one for one in extra)
     n = n + len(extra)
     mean = total / n
     if n < 2:
         return mean, -np.inf, np.inf
     variance = max(square / n - mean * mean, 0.0) / (n - 1.0)
-    half = normal_quantile(level) * variance**0.5
+    half = normal_quantile(level) * (variance * effect) ** 0.5
     return mean, mean - half, mean + half
 
 
+def effect_of_sum(summary: ClassSummary, what: str) -> float:
+    """By how much clusters multiply the variance of the mean of one of the sums."""
+    if summary.clusters is None:
+        return 1.0
+    blocks = summary.block_cells(0, None)
+    assert blocks is not None
+    total, square = summary.moments(what)
+    mean = total / summary.n
+    # what the blocks' sums lose by rounding moves their mean
+    totals = summary.block_totals(what)
+    away = totals - totals.sum() / blocks.n * blocks.mass
+    return blocks.effect(away, square - summary.n * mean * mean)
+
+
 def _plain(summary: ClassSummary, what: str, quantity: Quantity, level: float) -> Estimate:
-    mean, low, high = _interval(*summary.moments(what), summary.n, level)
+    effect = effect_of_sum(summary, what)
+    mean, low, high = _interval(*summary.moments(what), summary.n, level, effect=effect)
     return quantity.estimate(mean, (low, high), summary.n, level, "normal")
 
 
@@ -477,18 +537,32 @@ def gap_of_cells(cells: ScoreCells, level: float) -> Estimate:
     """Mean stated minus observed of one target, the rows of a cell at its mean score."""
     square = float(cells.hits @ np.square(1.0 - cells.score) + cells.misses @ cells.score**2)
     said = float(cells.count @ cells.score)
-    return _gap_of(said - float(cells.hits.sum()), square, said, int(cells.n), level)
+    effect = cells.effect(cells.score - 1.0, cells.score)
+    return _gap_of(said - float(cells.hits.sum()), square, said, int(cells.n), level, effect)
 
 
-def _gap_of(total: float, square: float, said: float, n: int, level: float) -> Estimate:
+def _gap_of(
+    total: float, square: float, said: float, n: int, level: float, effect: float
+) -> Estimate:
     mean = said / n
     pseudo = (mean, mean, mean - 1.0, mean - 1.0)
-    _, low, high = _interval(total, square, n, level, pseudo)
+    _, low, high = _interval(total, square, n, level, pseudo, effect=effect)
     return GAP.estimate(total / n, (low, high), n, level, TWO_AND_TWO)
 
 
+def _top_label(
+    summary: ClassSummary, what: str, top: ScoreCells, level: float, quantity: Quantity
+) -> Estimate:
+    effect = effect_of_sum(summary, what)
+    return top_label_loss(summary.moments(what), top, level, quantity, effect)
+
+
 def top_label_loss(
-    sums: tuple[float, float], top: ScoreCells, level: float, quantity: Quantity
+    sums: tuple[float, float],
+    top: ScoreCells,
+    level: float,
+    quantity: Quantity,
+    effect: float = 1.0,
 ) -> Estimate:
     """A mean loss from its sum and that of its squares.
 
@@ -502,17 +576,18 @@ def top_label_loss(
     chance = (s * n + 0.5) / (n + 1.0)
     own = chance * (1.0 - chance) * np.square(spread)
     half = normal_quantile(level) * float(np.sqrt(top.count @ own)) / n
-    mean, low, high = _interval(*sums, n, level)
+    mean, low, high = _interval(*sums, n, level, effect=effect)
     bounds = min(low, mean - half), max(high, mean + half)
     return quantity.estimate(mean, bounds, int(n), level, OWN_VARIANCE)
 
 
 def _confidence(summary: ClassSummary, level: float) -> Estimate:
     total, square = summary.moments("confidence")
-    mean, low, high = _interval(total, square, summary.n, level)
+    effect = effect_of_sum(summary, "confidence")
+    mean, low, high = _interval(total, square, summary.n, level, effect=effect)
     how = "normal"
     if summary.n > 1 and square / summary.n - mean * mean < 1e-13:  # all alike
-        low, high, how = *_bounded(summary, total, square, summary.n, level), FOUR_ROWS
+        low, high, how = *_bounded(summary, total, square, summary.n, level, effect), FOUR_ROWS
     return CONFIDENCE.estimate(mean, (low, high), summary.n, level, how)
 
 
@@ -532,18 +607,29 @@ def summary_confidence_on_errors(summary: ClassSummary, *, level: float = 0.95) 
     if wrong == 0.0:
         nothing = (np.nan, np.nan)
         return CONFIDENCE_ON_ERRORS.estimate(np.nan, nothing, 0, level, "normal")
-    mean, low, high = _interval(total, square, wrong, level)
+    effect = _effect_on_errors(summary, total / wrong, square - total**2 / wrong)
+    mean, low, high = _interval(total, square, wrong, level, effect=effect)
     how = "normal"
     if wrong > 1:
-        low, high, how = *_bounded(summary, total, square, wrong, level), FOUR_ROWS
+        low, high, how = *_bounded(summary, total, square, wrong, level, effect), FOUR_ROWS
     return CONFIDENCE_ON_ERRORS.estimate(mean, (low, high), round(wrong), level, how)
 
 
+def _effect_on_errors(summary: ClassSummary, mean: float, own: float) -> float:
+    """By how much clusters multiply the variance of the wrong rows' mean confidence."""
+    blocks = summary.block_cells(0, None)
+    if blocks is None:
+        return 1.0
+    wrong = (blocks.count - blocks.hits).sum(axis=1)
+    away = summary.block_totals("confidence of errors") - mean * wrong
+    return BlockSums(wrong).effect(away, own)
+
+
 def _bounded(
-    summary: ClassSummary, total: float, square: float, n: float, level: float
+    summary: ClassSummary, total: float, square: float, n: float, level: float, effect: float
 ) -> tuple[float, float]:
     least = 1.0 / len(summary.classes)
-    _, low, high = _interval(total, square, n, level, (least, least, 1.0, 1.0))
+    _, low, high = _interval(total, square, n, level, (least, least, 1.0, 1.0), effect=effect)
     return max(min(low, total / n), least), min(max(high, total / n), 1.0)
 
 
@@ -552,7 +638,7 @@ def _smooth(top: ScoreCells, n: int, level: float, seed: int) -> Estimate:
         top.lattice_gaps(FINE),
         top.lattice,
         lambda: top.table(DIRECTION_BINS, "quantile"),
-        float(n),
+        n / top.effect(1.0 - top.score, -top.score, of="share"),
         n,
         level,
         _SMOOTH_DRAWS,
@@ -575,11 +661,12 @@ def _split(
     values: list[float] = [0.0, 0.0, 0.0]
     parts: list[list[tuple[FloatArray, FloatArray]]] = [[], [], []]
     fine = [one.fine() for one in cells]
+    effects = [one.gap_effect() for one in cells]
     floor = sum(expected_miscalibration(fewer_cells(one), rng) for one in fine)
     draws, truths = interval_draws(len(cells)), []
-    for one, every in zip(cells, fine, strict=True):
+    for one, every, effect in zip(cells, fine, effects, strict=True):
         table = one.table(LIKELY_BINS, "quantile")
-        truths.append(LikelyTruth.of(fewer_cells(every), table, draws, rng))
+        truths.append(LikelyTruth.of(fewer_cells(every), table, draws, rng, effect))
         rate = np.full(len(one.score), float(one.hits.sum()) / n)
         stated, fitted, likely, base = (
             (np.square(1.0 - said), np.square(said))
@@ -647,17 +734,20 @@ def joint_variance(
     summary: ClassSummary,
     cells: Sequence[ScoreCells],
     parts: Sequence[tuple[FloatArray, FloatArray]],
+    *,
+    of: EffectOf = "mean",
 ) -> float:
     """Variance of a row's sum, over the targets, of a value of its cell and outcome.
 
     Each target's own variance follows from its cells. Their correlations come from the sums of the
-    random blocks, in which a value is the mean of its bin.
+    random blocks, in which a value is the mean of its bin. Where rows have clusters, the variances
+    are multiplied by what clusters add to each.
     """
     own = []
     for one, (hit, miss) in zip(cells, parts, strict=True):
         mean = float(one.hits @ hit + one.misses @ miss) / one.n
         square = float(one.hits @ np.square(hit - mean) + one.misses @ np.square(miss - mean))
-        own.append((mean, square / one.n))
+        own.append((mean, square / one.n * one.effect(hit, miss, of=of)))
     if len(cells) == 1:
         return own[0][1]
     n, hits, _ = summary.block_sums()
@@ -756,7 +846,10 @@ def _areas(summary: ClassSummary, labels: Sequence[int], words: str, level: floa
     share = mass / mass.sum()
     value = float(share @ [one.value for one in areas])
     bound = float(share @ [one.bound for one in areas])
-    of_samples = interval_of_samples(value, *_samples(summary, areas, share), level)
+    samples = _samples(summary, areas, share)
+    # the sums of squares hold what clusters add
+    clusters = _area_clusters(areas[0].cells, 1.0)
+    of_samples = interval_of_samples(value, *samples, level, clusters)
     return _widened(words, value, of_samples, bound, n, level)
 
 
@@ -790,8 +883,21 @@ def _one_area(one: _Area, words: str, n: int, level: float) -> Estimate:
         return auroc_of(words, (np.nan,) * 3, n, level, ONE_CLASS)
     rows = np.array([one.negatives, one.positives])
     square = np.array([one.cells.misses @ np.square(one.miss), one.cells.hits @ np.square(one.hit)])
-    found = interval_of_samples(one.value, rows, square, 1.0 / rows, float(rows.min()), level)
+    clusters = _area_clusters(one.cells, one.cells.effect(one.hit, one.miss, of="sum"))
+    found = interval_of_samples(
+        one.value, rows, square, 1.0 / rows, float(rows.min()), level, clusters
+    )
     return _widened(words, one.value, found, one.bound, n, level)
+
+
+def _area_clusters(
+    cells: ScoreCells, effect: float
+) -> tuple[float, tuple[float, float]] | None:
+    """As :func:`kdcal_core.diagnostics.auc.variance_of_samples` takes clusters."""
+    if cells.clusters is None:
+        return None
+    units = cells.clusters.units
+    return effect, (units / cells.clusters.n, max(units - 1.0, 1.0))
 
 
 def _widened(
@@ -823,7 +929,7 @@ def _samples(
         square += weight**2 * np.where(mine, hits, misses * true / one.negatives)
         lead += weight / np.where(mine, one.positives, one.negatives)
     parts = [(w * one.hit, w * one.miss) for one, w in zip(areas, share, strict=True)]
-    whole = summary.n * joint_variance(summary, [one.cells for one in areas], parts)
+    whole = summary.n * joint_variance(summary, [one.cells for one in areas], parts, of="sum")
     square *= whole / max(float(square.sum()), 1e-300)
     pairs = 1.0 / sum(
         w**2 / min(one.positives, one.negatives) for one, w in zip(areas, share, strict=True)

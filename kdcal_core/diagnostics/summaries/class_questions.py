@@ -42,6 +42,7 @@ from kdcal_core.diagnostics.summaries.class_estimates import (
 )
 from kdcal_core.diagnostics.summaries.class_summary import ClassSummary
 from kdcal_core.diagnostics.summaries.score_cells import ScoreCells
+from kdcal_core.diagnostics.summaries.score_grid import upper_ends
 from kdcal_core.statistics import quantile_ranks, surprisal, t_quantile
 
 
@@ -64,7 +65,7 @@ def summary_question_estimates(
     cells = cells_asked(summary, event)
     named = (
         *summary_line(summary, event, level=level),
-        brier_gap_of_cells(cells.score, cells.count, cells.hits, level),
+        brier_gap_of_cells(cells.score, cells.count, cells.hits, level, cells.gap_effect()),
         summary_range(summary, event, level=level),
     )
     gaps = class_gaps_named(summary, "top-label", level)
@@ -92,7 +93,7 @@ def summary_test(summary: ClassSummary, event: int | None = None, *, seed: int =
     True
     """
     cells = cells_asked(summary, event)
-    return cells_test(cells.score, cells.count, cells.hits, seed)
+    return cells_test(cells.score, cells.count, cells.hits, seed, cells.gap_effect())
 
 
 def summary_class_gaps(
@@ -141,7 +142,8 @@ def summary_certain_share(summary: ClassSummary, *, level: float = 0.95) -> Esti
     """
     require_rows(summary, level)
     certain, _ = certain_rows(summary)
-    return certain_of(certain / summary.n, float(summary.n), summary.n, level)
+    rows = summary.n / _certain_effect(summary, certain / summary.n, wrong=False)
+    return certain_of(certain / summary.n, rows, summary.n, level)
 
 
 def summary_certain_and_wrong(summary: ClassSummary, *, level: float = 0.95) -> Estimate:
@@ -155,7 +157,17 @@ def summary_certain_and_wrong(summary: ClassSummary, *, level: float = 0.95) -> 
     """
     require_rows(summary, level)
     certain, right = certain_rows(summary)
-    return certain_and_wrong_of((certain - right) / summary.n, float(summary.n), summary.n, level)
+    share = (certain - right) / summary.n
+    rows = summary.n / _certain_effect(summary, share, wrong=True)
+    return certain_and_wrong_of(share, rows, summary.n, level)
+
+
+def _certain_effect(summary: ClassSummary, share: float, *, wrong: bool) -> float:
+    """By how much clusters multiply the variance of the share of certain rows, or wrong ones."""
+    top = ScoreCells.of_confidence(summary)
+    certain = (top.place == len(upper_ends()) - 1).astype(np.float64)
+    right = np.zeros_like(certain) if wrong else certain
+    return top.effect(right - share, certain - share, of="share")
 
 
 def certain_rows(summary: ClassSummary) -> tuple[float, float]:
@@ -182,16 +194,20 @@ def summary_range(
     rank = np.cumsum(cells.count)
     odds, low, high = (stated_log_odds(one) for one in (cells.score, cells.starts, cells.ends))
 
-    def at(values: FloatArray, place: IntArray | int) -> FloatArray:
-        return np.asarray(values[np.searchsorted(rank, place)])
+    def at(values: FloatArray, place: IntArray | float) -> FloatArray:
+        found = np.searchsorted(rank, np.asarray(place) * (1.0 - 1e-12))
+        return np.asarray(values[np.minimum(found, len(rank) - 1)])
 
     ends = []
     for share in RANGE_ENDS:
-        below, above = quantile_ranks(summary.n, share, level_of_each(level))
+        under = (rank <= share * summary.n).astype(np.float64)
+        rows = max(round(summary.n / cells.effect(under, under, of="share")), 1)
+        below, above = quantile_ranks(rows, share, level_of_each(level))
+        each = summary.n / rows
         ends.append(
             (
-                float(at(low, below)) if below >= 1 else -np.inf,
-                float(at(high, above)) if above <= summary.n else np.inf,
+                float(at(low, below * each)) if below >= 1 else -np.inf,
+                float(at(high, above * each)) if above <= rows else np.inf,
             )
         )
     between = (summary.n - 1) * np.array(RANGE_ENDS)
@@ -221,11 +237,24 @@ def summary_gain_over_most_frequent(
         both = float(summary.joint[label, label])
         more, less = right - both, float(rows[label]) - both
         mean = (more - less) / n
-        return _paired(mean, max((more + less) / n - mean * mean, 0.0), n, level)
+        variance = max((more + less) / n - mean * mean, 0.0)
+        effect = _accuracy_gain_effect(summary, label, mean, variance)
+        return _paired(mean, variance * effect, n, level)
 
     if known is not None:
         return of_accuracy(gain(int(known.joint.sum(axis=1).argmax()), level))
     return least_gain(gain, np.flatnonzero(rows).tolist(), level)
+
+
+def _accuracy_gain_effect(
+    summary: ClassSummary, label: int, mean: float, variance: float
+) -> float:
+    """By how much clusters multiply the variance of right minus of the class, by row."""
+    top, of_class = summary.block_cells(0, None), summary.block_cells(1, label)
+    if top is None or of_class is None:
+        return 1.0
+    totals = top.hits.sum(axis=1) - of_class.hits.sum(axis=1) - mean * top.mass
+    return top.effect(totals, variance * summary.n)
 
 
 def summary_risk(summary: ClassSummary) -> str | None:

@@ -48,7 +48,7 @@ def summary_shift(
     Raises
     ------
     InputError
-        For other classes, no rows, or settings out of range.
+        For other classes, no rows, rows in clusters, or settings out of range.
 
     Examples
     --------
@@ -64,6 +64,12 @@ def summary_shift(
     if reference.classes != new.classes:
         raise InputError(
             "Two summaries have different classes", fix="Compare summaries of one model."
+        )
+    if reference.clusters is not None or new.clusters is not None:
+        raise InputError(
+            "Distances between the scores of two summaries count rows as independent, and these "
+            "are in clusters",
+            fix="Compare the rows themselves.",
         )
     old, fresh = (_cells(one, event) for one in (reference, new))
     size = len(upper_ends())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -21,6 +21,17 @@ from kdcal_core.data import (
     is_text,
 )
 from kdcal_core.data.array_checks import SUM_TOLERANCE, digest_arrays
+from kdcal_core.diagnostics.summaries.cluster_blocks import (
+    LOSS_BITS,
+    BlockCells,
+    ClassBlocks,
+    ClusterNames,
+    blocks_for,
+    cluster_numbers,
+    coarse_ends,
+    coarse_of_cells,
+    sum_of_clusters,
+)
 from kdcal_core.diagnostics.summaries.drawn_rows import DrawnRows, RowDraw
 from kdcal_core.diagnostics.summaries.group_summary import GroupSummary, sum_of_groups
 from kdcal_core.diagnostics.summaries.row_weights import (
@@ -80,7 +91,8 @@ class ClassSummary:
         Sums of `SUMS` and of their squares, each as two integers.
     blocks : (1024, K, 15, 3) int64
         Rows, rows of the class and sum of scores in 15 bins of every class's probability, for 1,024
-        random blocks of rows. A row's block follows from its position in the table.
+        random blocks of rows. A row's block follows from its position in the table, or from its
+        cluster.
     grid : int
         Version of the grid.
     groups : GroupSummary or None
@@ -92,6 +104,8 @@ class ClassSummary:
     weights : RowWeights or None
         Where rows have weights. All counts are then of its units, as if each row were there so
         many times, and estimates follow from `effective_rows`.
+    clusters : ClassBlocks or None
+        Where rows of one cluster depend on one another.
 
     Examples
     --------
@@ -113,6 +127,7 @@ class ClassSummary:
     groups: GroupSummary | None = None
     drawn: DrawnRows | None = None
     weights: RowWeights | None = None
+    clusters: ClassBlocks | None = None
 
     def __post_init__(self) -> None:
         parts = (self.cells, self.joint, self.sums, self.blocks)
@@ -153,6 +168,7 @@ class ClassSummary:
             groups=sum_of_groups(self.groups, other.groups),
             drawn=None if self.drawn is None or other.drawn is None else self.drawn + other.drawn,
             weights=sum_of_weights(self.weights, other.weights),
+            clusters=sum_of_clusters(self.clusters, other.clusters),
         )
 
     @property
@@ -161,15 +177,38 @@ class ClassSummary:
         names = "\n".join(f"{len(name)} {name}" for name in self.classes)
         if self.weights is not None:
             names = f"{names}\n{self.weights}"
-        return digest_arrays(
-            f"summary {self.grid}\n{names}", self.cells, self.joint, self.sums, self.blocks
-        )
+        arrays = [self.cells, self.joint, self.sums, self.blocks]
+        if self.clusters is not None:
+            names = f"{names}\n{self.clusters.names.column}"
+            arrays += [self.clusters.names.least, self.clusters.cells, self.clusters.sums]
+        return digest_arrays(f"summary {self.grid}\n{names}", *arrays)
 
     def moments(self, what: str) -> tuple[float, float]:
         """Sum of a quantity of `SUMS` over the rows, and of its squares, each value to 2^-45."""
         at = 2 * SUMS.index(what)
         first, second = (_number(self.sums[at + one], _LOSS) for one in (0, 1))
         return first, second
+
+    def block_cells(self, of: int, label: int | None) -> BlockCells | None:
+        """Scores by block of clusters: of the confidence (0) or of a class's probability (1).
+
+        ``label`` is the class, or None for the rows of all predicted classes.
+        """
+        if self.clusters is None:
+            return None
+        cells = self.clusters.cells[of]
+        return BlockCells.of(cells.sum(axis=1) if label is None else cells[:, label], self.unit)
+
+    def block_totals(self, what: str) -> FloatArray:
+        """Sum of a quantity of `SUMS` over the rows of each block of clusters, (B,)."""
+        assert self.clusters is not None
+        sums = self.clusters.sums[:, SUMS.index(what)] * self.unit
+        return np.asarray(np.ldexp(sums, -LOSS_BITS))
+
+    @property
+    def unit(self) -> float:
+        """As how many rows a unit of the counts by cluster counts."""
+        return 1.0
 
     @staticmethod
     def score_sums(cells: IntArray) -> FloatArray:
@@ -215,9 +254,20 @@ class ClassTally:
         self._parts = tuple(np.zeros(one, np.int64) for one in _shapes(len(self.classes)))
         self._draw = RowDraw(len(self.classes))
         self._weights: RowWeights | None = None
+        self._clusters: ClassBlocks | None = None
         self._spoilt = False
 
-    def add(self, proba: Any, y: Any, *, first: int, weight: Any = None, unit: float = 1.0) -> None:
+    def add(
+        self,
+        proba: Any,
+        y: Any,
+        *,
+        first: int,
+        weight: Any = None,
+        unit: float = 1.0,
+        cluster: IntArray | None = None,
+        column: str = "",
+    ) -> None:
         """Add a batch of rows.
 
         Parameters
@@ -233,6 +283,12 @@ class ClassTally:
         unit : float
             In which they are counted
             (:func:`~kdcal_core.diagnostics.summaries.row_weights.unit_of_weights`).
+        cluster : (n,) int64, optional
+            Numbers of the rows' clusters
+            (:func:`~kdcal_core.diagnostics.summaries.cluster_blocks.cluster_numbers`): of every
+            batch or of none.
+        column : str
+            Name of their column.
 
         Raises
         ------
@@ -259,29 +315,55 @@ class ClassTally:
         times, counted = np.empty(0, np.int64), len(values)
         if (weight is None) != (self._weights is None) and self.n:
             raise InputError("Only some batches have weights", fix="Give them for all, or none.")
+        if (cluster is None) != (self._clusters is None) and self.n:
+            raise InputError("Only some batches have clusters", fix="Give them for all, or none.")
         if weight is not None:
             times = times_of(check_weight(weight, len(values)), unit)
             counted = int(times.sum())
         _check_rows(max(self.n, first) + counted)
         grid = upper_ends(), bucket_starts(), bins_of_cells(BLOCK_BINS)
         labels = np.ascontiguousarray(labels)
-        row = add_rows(values, labels, times, first, *grid, SUM_TOLERANCE, *self._parts)
+        block = np.empty(0, np.int64) if cluster is None else cluster % BLOCKS
+        row = add_rows(values, labels, times, first, block, *grid, SUM_TOLERANCE, *self._parts)
         if row >= 0:
             self._spoilt = True
             _raise_fault(values[row : row + 1], labels[row : row + 1], row)
         self.n += counted
+        if cluster is not None and len(cluster):
+            self._add_clusters(values, labels, times, cluster, column)
         if weight is None:
             self._draw.add(values, labels, first)
             return
         mine = RowWeights.of(times, unit, np.bincount(labels, minlength=k).tolist())
         self._weights = mine if self._weights is None else self._weights + mine
 
+    def _add_clusters(
+        self, proba: FloatArray, y: IntArray, times: IntArray, cluster: IntArray, column: str
+    ) -> None:
+        from kdcal_core.diagnostics.summaries._summary_kernels import add_blocks
+
+        names = ClusterNames.of(cluster, column)
+        known = self._clusters
+        if known is None:
+            k, blocks = len(self.classes), blocks_for(len(self.classes))
+            cells = np.zeros((2, blocks, k, len(coarse_ends()), 3), np.int64)
+            known = ClassBlocks(names, cells, np.zeros((blocks, len(SUMS)), np.int64))
+        block = cluster % len(known.sums)
+        grid = upper_ends(), bucket_starts(), coarse_of_cells()
+        add_blocks(proba, y, times, block, *grid, known.cells, known.sums)
+        self._clusters = replace(known, names=known.names + names)
+
     def summary(self) -> ClassSummary:
         """The rows so far."""
         cells, joint, sums, blocks = (part.copy() for part in self._parts)
         drawn = self._draw.rows() if self._weights is None else None
         parts = cells, joint, sums, blocks
-        return ClassSummary(self.classes, self.n, *parts, drawn=drawn, weights=self._weights)
+        clusters = self._clusters
+        if clusters is not None:
+            clusters = replace(clusters, cells=clusters.cells.copy(), sums=clusters.sums.copy())
+        return ClassSummary(
+            self.classes, self.n, *parts, drawn=drawn, weights=self._weights, clusters=clusters
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,6 +379,10 @@ class _EffectiveRows(ClassSummary):
     @property
     def digest(self) -> str:
         return self.of
+
+    @property
+    def unit(self) -> float:
+        return self.share
 
     def moments(self, what: str) -> tuple[float, float]:
         first, second = super().moments(what)
@@ -331,15 +417,24 @@ def effective_rows(summary: ClassSummary) -> ClassSummary:
         summary.sums,
         blocks,
         weights=summary.weights,
+        clusters=summary.clusters,
         share=share,
         of=summary.digest,
     )
 
 
 def summarise(
-    proba: Any, y: Any, classes: Sequence[str], *, first: int = 0, weight: Any = None
+    proba: Any,
+    y: Any,
+    classes: Sequence[str],
+    *,
+    first: int = 0,
+    weight: Any = None,
+    cluster: Any = None,
 ) -> ClassSummary:
     """The summary of one batch; arguments and errors as of :class:`ClassTally`.
+
+    ``cluster`` (n,) are the names of the rows' clusters, for rows that depend on one another.
 
     Examples
     --------
@@ -348,7 +443,8 @@ def summarise(
     """
     tally = ClassTally(classes)
     unit = 1.0 if weight is None else unit_of_weights(np.asarray(weight, np.float64), len(y))
-    tally.add(proba, y, first=first, weight=weight, unit=unit)
+    numbers = None if cluster is None else cluster_numbers(cluster)
+    tally.add(proba, y, first=first, weight=weight, unit=unit, cluster=numbers, column="cluster")
     return tally.summary()
 
 

@@ -6,6 +6,8 @@ https://arxiv.org/abs/2207.06529
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from kdcal_core.data import FloatArray, IntArray
@@ -13,8 +15,9 @@ from kdcal_core.data.binning import bin_sums
 from kdcal_core.diagnostics.by_predicted_class import AnchorKind, HistogramAnchor, anchor_of_bins
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.reliability import Reliability
-from kdcal_core.diagnostics.scores import TOP_LABEL_LOG_LOSS, accuracy_of
+from kdcal_core.diagnostics.scores import TOP_LABEL_LOG_LOSS
 from kdcal_core.diagnostics.summaries.class_estimates import (
+    accuracy_of_cells,
     curve_of_cells,
     error_of_cells,
     gap_of_cells,
@@ -26,6 +29,7 @@ from kdcal_core.diagnostics.summaries.drawn_rows import DrawnRows
 from kdcal_core.diagnostics.summaries.score_cells import ScoreCells
 from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import surprisal
 
 _MOST_NUMBERS = 25_000_000  # of the rows that stand for others, some 400 MB
 _LEAD = 1e-9  # by which the predicted class leads at least, as a part of its score
@@ -53,12 +57,18 @@ def summary_of_predicted(
     if not n:
         return (), None
     tiles = (
-        accuracy_of(float(cells.hits.sum()) / n, float(n), n, level),
+        accuracy_of_cells(cells, n, level),
         gap_of_cells(cells, level),
         error_of_cells(cells, level, seed),
-        top_label_loss(loss_sums(cells), cells, level, TOP_LABEL_LOG_LOSS),
+        top_label_loss(
+            loss_sums(cells),
+            cells,
+            level,
+            TOP_LABEL_LOG_LOSS,
+            cells.effect(surprisal(cells.score), surprisal(1.0 - cells.score)),
+        ),
     )
-    rows = ScoreCells(None, cells.place, cells.count, cells.hits, cells.score)
+    rows = replace(cells, label=None)
     curve = curve_of_cells(rows, 15, "uniform", level, np.random.default_rng(seed))
     return tiles, Reliability("confidence", "uniform", 15, level, n, (curve,))
 
@@ -95,6 +105,8 @@ def summary_halves(
 ) -> tuple[HistogramAnchor, HistogramAnchor]:
     """As :func:`kdcal_core.diagnostics.two_halves`; each row's half is drawn by itself.
 
+    Of rows in clusters that of a random block of them is.
+
     Examples
     --------
     >>> from kdcal_core.diagnostics.summaries import summarise
@@ -105,6 +117,8 @@ def summary_halves(
     40
     """
     cells, rng = _cells(summary, label, kind), np.random.default_rng(seed)
+    if cells.clusters is not None:
+        return _halves_of_blocks(cells, label, kind, n_bins, rng)
     hits, misses = (
         rng.binomial(rows.astype(np.int64), 0.5).astype(np.float64)
         for rows in (cells.hits, cells.misses)
@@ -227,5 +241,35 @@ def _anchor(
 ) -> HistogramAnchor:
     index = bins_of_cells(n_bins)[cells.place]
     rows, right = (bin_sums(index, n_bins, one) for one in (count, hits))
-    share = np.divide(right, rows, out=np.full(n_bins, np.nan), where=rows > 0)
-    return anchor_of_bins(label, kind, rows, share, rows)
+    return _of_bins(rows, right, cells.table(n_bins).design_effect, label, kind)
+
+
+def _halves_of_blocks(
+    cells: ScoreCells, label: int, kind: AnchorKind, n_bins: int, rng: np.random.Generator
+) -> tuple[HistogramAnchor, HistogramAnchor]:
+    """Halves of whole blocks; the rows of a bin of the blocks are shared out by their numbers."""
+    blocks = cells.clusters
+    assert blocks is not None
+    index, effect = bins_of_cells(n_bins)[cells.place], cells.table(n_bins).design_effect
+    some = np.flatnonzero(blocks.mass)
+    mine = rng.permutation(some)[: len(some) // 2]
+    first, second = [], []
+    for all_of, rows in (
+        (cells.hits, blocks.hits),
+        (cells.misses, blocks.count - blocks.hits),
+    ):
+        whole = bin_sums(index, n_bins, all_of)
+        half = cells.shared_out(all_of, rows[mine].sum(axis=0), index, n_bins)
+        first.append(np.minimum(half, whole))
+        second.append(whole - first[-1])
+    return (
+        _of_bins(first[0] + first[1], first[0], effect, label, kind),
+        _of_bins(second[0] + second[1], second[0], effect, label, kind),
+    )
+
+
+def _of_bins(
+    rows: FloatArray, right: FloatArray, effect: FloatArray, label: int, kind: AnchorKind
+) -> HistogramAnchor:
+    share = np.divide(right, rows, out=np.full(len(rows), np.nan), where=rows > 0)
+    return anchor_of_bins(label, kind, rows, share, rows / effect)

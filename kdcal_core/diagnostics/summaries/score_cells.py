@@ -12,8 +12,17 @@ from kdcal_core.data.binning import bin_index, bin_sums, uniform_edges
 from kdcal_core.diagnostics.reliability import FineCells
 from kdcal_core.diagnostics.smooth_error import DIRECTION_BINS, LatticeCells
 from kdcal_core.diagnostics.summaries.class_summary import ClassSummary
+from kdcal_core.diagnostics.summaries.cluster_blocks import (
+    BlockCells,
+    EffectOf,
+    coarse_ends,
+    coarse_of_cells,
+)
 from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells, upper_ends
 from kdcal_core.diagnostics.targets import SLICES, BinTable, Strategy, gap_variance
+from kdcal_core.statistics import BinDependence, dependence_of_bins
+
+_TELLING = 0.1  # share of the variance that must show between the bins of blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +39,8 @@ class ScoreCells:
         Rows, and rows of which it is true.
     score : float array
         Mean score.
+    clusters : BlockCells or None
+        The same rows by block of clusters, where rows of one depend on one another.
     """
 
     label: int | None
@@ -37,20 +48,23 @@ class ScoreCells:
     count: FloatArray
     hits: FloatArray
     score: FloatArray
+    clusters: BlockCells | None = None
 
     @classmethod
     def of_confidence(cls, summary: ClassSummary, label: int | None = None) -> ScoreCells:
         """The confidence of all rows, or of those predicted to be one class."""
         cells = summary.cells[0].sum(axis=0) if label is None else summary.cells[0, label]
-        return cls.of_counts(cells, label)
+        return cls.of_counts(cells, label, summary.block_cells(0, label))
 
     @classmethod
     def of_class(cls, summary: ClassSummary, label: int) -> ScoreCells:
         """The probability of one class, of all rows."""
-        return cls.of_counts(summary.cells[1, label], label)
+        return cls.of_counts(summary.cells[1, label], label, summary.block_cells(1, label))
 
     @classmethod
-    def of_counts(cls, cells: IntArray, label: int | None = None) -> ScoreCells:
+    def of_counts(
+        cls, cells: IntArray, label: int | None = None, clusters: BlockCells | None = None
+    ) -> ScoreCells:
         """Counts and sums of all cells (C, 4), as those of :class:`ClassSummary`."""
         place = np.flatnonzero(cells[:, 0])
         some = cells[place]
@@ -59,7 +73,7 @@ class ScoreCells:
         # a mean may leave its cell by a rounding error
         low = np.where(place > 0, ends[place - 1], 0.0)
         score = np.clip(ClassSummary.score_sums(some) / count, low, ends[place])
-        return cls(label, place, count, some[:, 1].astype(np.float64), score)
+        return cls(label, place, count, some[:, 1].astype(np.float64), score, clusters)
 
     @cached_property
     def n(self) -> float:
@@ -89,6 +103,70 @@ class ScoreCells:
         width[-1] = 0.0
         return np.asarray(width[self.place])
 
+    def effect(self, hit: FloatArray, miss: FloatArray, *, of: EffectOf = "mean") -> float:
+        """By how much clusters multiply the variance of a mean; 1 of independent rows.
+
+        Parameters
+        ----------
+        hit, miss : (c,) arrays
+            The value of a row of each cell if it is true, and if not.
+        of : {"mean", "share", "sum"}
+            As :meth:`~kdcal_core.diagnostics.summaries.cluster_blocks.BlockSums.effect`.
+
+        Notes
+        -----
+        The rows of a bin of the blocks have the mean of its values. Where that is hardly any of
+        what varies, the rows of a cluster are taken as equal.
+        """
+        if self.clusters is None:
+            return 1.0
+        mean = float(self.hits @ hit + self.misses @ miss) / self.n
+        own, coarse, totals = 0.0, 0.0, np.zeros(len(self.clusters.mass))
+        blocks = self.clusters.hits, self.clusters.count - self.clusters.hits
+        bins, size = coarse_of_cells()[self.place], len(coarse_ends())
+        for rows, of_blocks, values in zip(
+            (self.hits, self.misses), blocks, (hit - mean, miss - mean), strict=True
+        ):
+            mass = bin_sums(bins, size, rows)
+            total = bin_sums(bins, size, rows * values)
+            middle = np.divide(total, mass, out=np.zeros(size), where=mass > 0.0)
+            own += float(rows @ np.square(values))
+            coarse += float(mass @ np.square(middle))
+            totals += of_blocks @ middle
+        return self.clusters.effect(totals, coarse if coarse > _TELLING * own else 0.0, of)
+
+    def gap_effect(self) -> float:
+        """By how much clusters multiply the variance of the mean gap, about ten bins' gaps.
+
+        As :func:`kdcal_core.diagnostics.targets.overall_effect`.
+        """
+        if self.clusters is None:
+            return 1.0
+        table = self.table(10, "quantile")
+        own = bin_index(self.ends, table.edges)
+        away = self.score + np.nan_to_num(table.rate - table.score)[own]
+        return self.effect(1.0 - away, -away, of="share")
+
+    def shared_out(
+        self, rows: FloatArray, of_bins: FloatArray, index: IntArray, n_bins: int
+    ) -> FloatArray:
+        """Rows of the blocks' bins (U,) in bins of the cells (n_bins,), as ``rows`` (c,) lie."""
+        return np.asarray(of_bins @ self.parts(rows, index, n_bins))
+
+    def parts(self, rows: FloatArray, index: IntArray, n_bins: int) -> FloatArray:
+        """Share of the rows (c,) of each bin of the blocks in each of ``n_bins``, (U, n_bins)."""
+        bins, size = coarse_of_cells()[self.place], len(coarse_ends())
+        table = bin_sums(bins * n_bins + index, size * n_bins, rows).reshape(size, n_bins)
+        whole = table.sum(axis=1, keepdims=True)
+        return np.divide(table, whole, out=np.zeros_like(table), where=whole > 0.0)
+
+    def fewer(self, effect: float) -> ScoreCells:
+        """The cells of as many independent rows as these count for."""
+        if effect == 1.0:
+            return self
+        parts = self.count / effect, self.hits / effect
+        return ScoreCells(self.label, self.place, *parts, self.score)
+
     def fine(self) -> FineCells:
         """The cells as the curves and the isotonic fit take them."""
         return FineCells(self.score, self.count, self.count, self.hits)
@@ -114,7 +192,10 @@ class ScoreCells:
         rows = count[place]
         score = np.clip(total / rows, 0.0, 1.0)
         own = bin_index(score, self._equal_mass(DIRECTION_BINS))
-        return LatticeCells(size, place, score, rows / self.n, rows, own, None)
+        together = None
+        if self.clusters is not None:
+            together = self.table(DIRECTION_BINS, "quantile").together
+        return LatticeCells(size, place, score, rows / self.n, rows, own, together)
 
     def _lattice(self, size: int) -> IntArray:
         return np.minimum((self.score * size).astype(np.int64), size - 1)
@@ -146,7 +227,12 @@ class ScoreCells:
         )
         away = self.score + (rate - mean)[index]
         squares = self.hits * np.square(1.0 - away) + self.misses * np.square(away)
-        variance = gap_variance(bin_sums(index, n_bins, squares), count, count, mean)
+        own = bin_sums(index, n_bins, squares)
+        variance = gap_variance(own, count, count, mean)
+        together = None
+        if self.clusters is not None:
+            together = self._together(index, n_bins, own, np.nan_to_num(rate - mean))
+            variance = variance * together.effect
         slice_score = np.divide(
             slice_mass, slice_count, out=np.zeros_like(slice_mass), where=slice_count > 0
         )
@@ -162,4 +248,49 @@ class ScoreCells:
             slice_weight=slice_count,
             slice_weight_sq=slice_count,
             slice_score=np.clip(slice_score, 0.0, 1.0),
+            together=together,
         )
+
+    def _together(
+        self, index: IntArray, n_bins: int, own: FloatArray, gap: FloatArray
+    ) -> BinDependence:
+        """How clusters make bins vary, as :func:`kdcal_core.statistics.bin_dependence`.
+
+        The blocks count rows in bins of their own. Where a bin of the table ends inside one, its
+        rows are shared out by their numbers, and the correlation is that of fifteen equal bins.
+        """
+        blocks = self.clusters
+        assert blocks is not None
+        part = self.parts(self.count, index, n_bins)
+        together = blocks.count @ part
+        mass, itself = together.sum(axis=0), blocks.count.sum(axis=0) @ np.square(part)
+        products = blocks.products(together)
+        beyond = np.maximum(np.diag(products) - itself, 0.0)
+        grown = 1.0 + np.divide(beyond, mass, out=np.zeros(n_bins), where=mass > 0.0)
+        shares = np.outer(mass, mass)
+        alike = np.divide(products, shares, out=np.zeros_like(products), where=shares > 0.0)
+        if (np.maximum(part, 1.0 - part) == 1.0).all():
+            away = (blocks.hits - blocks.score) @ part - together * gap
+            pairs = float(np.square(away).sum() - own.sum()), float(own @ (grown - 1.0))
+        else:
+            pairs = self._pairs_of_equal_bins()
+        return dependence_of_bins(pairs, grown, alike, blocks.present, max(round(self.n), 2))
+
+    def _pairs_of_equal_bins(self) -> tuple[float, float]:
+        index = bins_of_cells(15)[self.place]
+        count, total, hits = (
+            bin_sums(index, 15, one) for one in (self.count, self.count * self.score, self.hits)
+        )
+        gap = np.divide(hits - total, count, out=np.zeros(15), where=count > 0.0)
+        away = self.score + gap[index]
+        squares = self.hits * np.square(1.0 - away) + self.misses * np.square(away)
+        own = bin_sums(index, 15, squares)
+        blocks = self.clusters
+        assert blocks is not None
+        to = np.zeros((len(coarse_ends()), 15))
+        to[coarse_of_cells(), bins_of_cells(15)] = 1.0
+        together = blocks.count @ to
+        moved = (blocks.hits - blocks.score) @ to - together * gap
+        beyond = np.maximum(np.diag(blocks.products(together)) - count, 0.0)
+        grown = np.divide(beyond, count, out=np.zeros(15), where=count > 0.0)
+        return float(np.square(moved).sum() - own.sum()), float(own @ grown)

@@ -1,0 +1,332 @@
+"""What a summary keeps of rows that depend on one another: sums over random groups of clusters.
+
+A cluster, such as a patient, may have rows in many files. Each falls into one of 1,024 blocks by a
+number that follows from its name, and the rows of a block are counted together. Sums of blocks have
+the variance that sums of their clusters have (the random groups of survey statistics; Wolter 2007,
+chapter 2), so they say by how much dependence widens an interval. Fewer clusters than some hundred
+mostly have a block each; of very many a variance is estimated from 1,023 degrees of freedom.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtrit
+
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data.binning import uniform_edges
+from kdcal_core.diagnostics.summaries.drawn_rows import row_numbers
+from kdcal_core.diagnostics.summaries.score_grid import upper_ends
+from kdcal_core.errors import InputError
+from kdcal_core.statistics import normal_quantile
+from kdcal_core.text import counted
+
+BLOCKS = 1024
+FEWER_BLOCKS = 256
+"""Of more than `_MANY_CLASSES` classes, each of which needs its own sums."""
+_MANY_CLASSES = 20
+SCORE_BITS, LOSS_BITS = 30, 24
+EffectOf = Literal["mean", "share", "sum"]
+_KNOWN = 4096  # clusters that are counted exactly
+_LARGEST = 2.0**63
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterNames:
+    """How many clusters there are, from the smallest of their numbers; they add in any order.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column that names the clusters. Untrusted text.
+    least : (m,) int64
+        The smallest different numbers of clusters, ascending, at most 4,096.
+
+    Examples
+    --------
+    >>> one, two = (ClusterNames.of(cluster_numbers(ids), "id") for ids in (["a", "b"], ["b"]))
+    >>> (one + two).count, two.count
+    (2, 1)
+    """
+
+    column: str
+    least: IntArray
+
+    def __post_init__(self) -> None:
+        if self.least.dtype != np.int64 or not 1 <= len(self.least) <= _KNOWN:
+            raise InputError(
+                "The clusters of a summary are damaged", fix="Summarise the rows again."
+            )
+
+    @classmethod
+    def of(cls, numbers: IntArray, column: str) -> ClusterNames:
+        """Of the numbers of the rows' clusters, (n,)."""
+        return cls(column, np.unique(numbers)[:_KNOWN])
+
+    def __add__(self, other: ClusterNames) -> ClusterNames:
+        if self.column != other.column:
+            raise InputError(
+                "Two summaries have clusters of different columns",
+                fix="Summarise the rows of both with one column.",
+            )
+        return ClusterNames.of(np.concatenate([self.least, other.least]), self.column)
+
+    @property
+    def count(self) -> int:
+        """Clusters: exactly up to 4,095, else to about 2%."""
+        if len(self.least) < _KNOWN:
+            return len(self.least)
+        return round((_KNOWN - 1) * _LARGEST / float(self.least[-1]))
+
+    @property
+    def words(self) -> str:
+        """How the rows count."""
+        about = "" if len(self.least) < _KNOWN else "about "
+        return (
+            f"Rows of one {self.column[:60]} depend on one another: intervals and p values count "
+            f"{about}{counted(self.count, 'cluster')}."
+        )
+
+
+def cluster_numbers(values: Any) -> IntArray:
+    """A number of 0 to 2^63 - 1 for each row's cluster, (n,): equal for equal names, everywhere.
+
+    Whole numbers are the same whether they are stored as integers or as floating-point numbers, as
+    where a file has a missing value elsewhere. The same names have the same numbers in every file.
+
+    Parameters
+    ----------
+    values : (n,) array or Series
+        Names, numbers, dates or truth values, none of them missing.
+
+    Raises
+    ------
+    InputError
+        For a missing value; the error names the row.
+
+    Examples
+    --------
+    >>> bool((cluster_numbers([7, 8]) == cluster_numbers([7.0, 8.0])).all())
+    True
+    >>> len(set(cluster_numbers(["a", "b", "a"]).tolist()))
+    2
+    """
+    code, found = pd.factorize(pd.Series(values), use_na_sentinel=True)
+    if (code < 0).any():
+        raise InputError(
+            "The cluster is missing",
+            fix="Fill it in, or leave the row out.",
+            row=int(np.argmax(code < 0)) + 1,
+        )
+    return np.asarray(_numbers(pd.Series(found))[code])
+
+
+def _numbers(names: pd.Series[Any]) -> IntArray:
+    if isinstance(names.dtype, pd.CategoricalDtype):
+        names = names.astype(names.cat.categories.dtype)
+    if pd.api.types.is_datetime64_any_dtype(names.dtype):
+        if names.dt.tz is not None:
+            names = names.dt.tz_convert(None)
+        names = names.dt.as_unit("ns").astype(np.int64)
+    if pd.api.types.is_bool_dtype(names.dtype) or pd.api.types.is_integer_dtype(names.dtype):
+        number = row_numbers(names.to_numpy(dtype=np.int64))
+    elif pd.api.types.is_float_dtype(names.dtype):
+        plain = names.to_numpy(dtype=np.float64)
+        whole = (plain == np.floor(plain)) & (np.abs(plain) < 2.0**53)
+        as_whole = np.where(whole, plain, 0.0).astype(np.int64)
+        number = row_numbers(np.where(whole, as_whole, plain.view(np.int64)))
+    else:
+        text = names.astype(str).to_numpy(dtype=object)
+        number = pd.util.hash_array(text, categorize=False)
+    return (number >> np.uint64(1)).astype(np.int64)
+
+
+def blocks_for(n_classes: int) -> int:
+    """Number of blocks whose scores are kept, where there are so many classes."""
+    return BLOCKS if n_classes <= _MANY_CLASSES else FEWER_BLOCKS
+
+
+@lru_cache(maxsize=1)
+def coarse_ends() -> FloatArray:
+    """Upper ends of the bins in which blocks count scores, from 0 to 1, (U,); read-only.
+
+    They are ends of cells of the grid. The scores 0 and 1 stand alone. Fifteen equal bins follow
+    exactly; near 0 and 1 the bins are finer.
+
+    Examples
+    --------
+    >>> len(coarse_ends()), bool(np.isin(coarse_ends(), upper_ends()).all())
+    (33, True)
+    """
+    near = [*uniform_edges(100)[[1, 2, 3, 5]], *(2.0**-one for one in (8, 10, 13, 20))]
+    far = [*uniform_edges(100)[[95, 97, 98, 99]], *(1.0 - 2.0**-one for one in (8, 10, 13, 20))]
+    inner = uniform_edges(15)[1:-1]
+    ends = np.unique(np.concatenate([[0.0], near, inner, far, [np.nextafter(1.0, 0.0), 1.0]]))
+    ends.flags.writeable = False
+    return ends
+
+
+@lru_cache(maxsize=1)
+def coarse_of_cells() -> IntArray:
+    """Bin of `coarse_ends` of every cell of the grid, (C,)."""
+    return np.searchsorted(coarse_ends(), upper_ends())
+
+
+@dataclass(frozen=True, eq=False)
+class ClassBlocks:
+    """Counts and sums of a classifier's rows by random block of clusters; they add.
+
+    Attributes
+    ----------
+    names : ClusterNames
+    cells : (2, B, K, U, 3) int64
+        Rows, rows of which it is true, and sum of scores by bin of `coarse_ends`: first of the
+        confidence of rows predicted to be each class, then of each class's probability.
+    sums : (B, 6) int64
+        Of the quantities of a row whose sums the summary holds.
+    """
+
+    names: ClusterNames
+    cells: IntArray
+    sums: IntArray
+
+    def __post_init__(self) -> None:
+        shape = self.cells.shape
+        if (
+            len(shape) != 5
+            or shape != (2, blocks_for(shape[2]), shape[2], len(coarse_ends()), 3)
+            or self.sums.shape != (shape[1], 6)
+            or self.cells.dtype != np.int64
+            or self.sums.dtype != np.int64
+            or self.cells.min() < 0
+        ):
+            raise InputError(
+                "The clusters of a summary are damaged", fix="Summarise the rows again."
+            )
+
+    def __add__(self, other: ClassBlocks) -> ClassBlocks:
+        return ClassBlocks(
+            self.names + other.names, self.cells + other.cells, self.sums + other.sums
+        )
+
+
+def sum_of_clusters(one: ClassBlocks | None, other: ClassBlocks | None) -> ClassBlocks | None:
+    """The blocks of the rows of both, if they have clusters.
+
+    Raises
+    ------
+    InputError
+        If the rows of one alone have clusters, or those of another column.
+    """
+    if one is None and other is None:
+        return None
+    if one is None or other is None:
+        raise InputError(
+            "One summary is of rows in clusters and the other is not",
+            fix="Summarise the rows of each alone.",
+        )
+    return one + other
+
+
+@dataclass(frozen=True, eq=False)
+class BlockSums:
+    """What sums of blocks say of the variance of means.
+
+    Attributes
+    ----------
+    mass : (B,) float64
+        Rows of each block, or as many as they count for.
+    """
+
+    mass: FloatArray
+
+    @property
+    def n(self) -> float:
+        """Rows of all blocks."""
+        return float(self.mass.sum())
+
+    @property
+    def present(self) -> int:
+        """Blocks that have rows."""
+        return int(np.count_nonzero(self.mass))
+
+    @property
+    def grown(self) -> float:
+        """How many times a variance would grow if the rows of every cluster were equal.
+
+        The squares of the clusters' sizes follow from those of the blocks, into which clusters fall
+        at random.
+        """
+        return max(self.products(self.mass[:, np.newaxis])[0, 0] / max(self.n, 1e-300), 1.0)
+
+    def products(self, together: FloatArray) -> FloatArray:
+        """Products (J, J), added up over the clusters, of their sums (B, J) in two bins each.
+
+        Those of blocks without what different clusters of one block have by chance.
+        """
+        total, blocks = together.sum(axis=0), len(together)
+        chance = np.outer(total, total) / blocks
+        return np.asarray((together.T @ together - chance) / (1.0 - 1.0 / blocks))
+
+    @property
+    def units(self) -> float:
+        """As how many blocks of equal size they count (Kish)."""
+        return self.n**2 / max(float(np.square(self.mass).sum()), 1e-300)
+
+    def effect(self, totals: FloatArray, own: float, of: EffectOf = "mean") -> float:
+        """By how much clusters multiply the variance of a mean.
+
+        Where nothing varies, or all rows are of one block, the rows of a cluster are taken as
+        equal.
+
+        Parameters
+        ----------
+        totals : (B,) array
+            Sum over each block of the rows' values less their mean.
+        own : float
+            Sum of the squares of these rows' values.
+        of : {"mean", "share", "sum"}
+            Of a mean as :func:`kdcal_core.statistics.mean_interval` takes it, with the square of
+            Student's quantile over the normal one; of a share as
+            :func:`kdcal_core.statistics.design_effect`, at least 1; or of the sum alone.
+        """
+        present = self.present
+        if present < 2:
+            return max(self.n, 1.0) * _wider(1.0)
+        square, grown = float(np.square(totals).sum()), self.grown
+        if of == "share":
+            found = min(max(square / own, 1.0), grown) if own > 0.0 else grown
+            return found * _wider(present - 1.0) / _wider(max(self.n - 1.0, 1.0))
+        found = square * present / (present - 1.0) / own if own > 0.0 else grown
+        return found if of == "sum" else found * _wider(max(self.units - 1.0, 1.0))
+
+
+def _wider(freedom: float) -> float:
+    """The square of Student's quantile of 95% over the normal one."""
+    return float(stdtrit(freedom, 0.975) / normal_quantile(0.95)) ** 2
+
+
+@dataclass(frozen=True, eq=False)
+class BlockCells(BlockSums):
+    """The scores of one target by block and bin of `coarse_ends`.
+
+    Attributes
+    ----------
+    count, hits, score : (B, U) float64
+        Rows, rows of which it is true, and sums of their scores.
+    """
+
+    count: FloatArray
+    hits: FloatArray
+    score: FloatArray
+
+    @classmethod
+    def of(cls, cells: IntArray | FloatArray, share: float = 1.0) -> BlockCells:
+        """From (B, U, 3) counts as of `ClassBlocks`, each times ``share``."""
+        count, hits, score = (cells[..., part] * share for part in range(3))
+        score = np.ldexp(score, -SCORE_BITS)
+        return cls(count.sum(axis=1), count, np.asarray(hits, np.float64), score)
