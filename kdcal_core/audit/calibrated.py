@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from kdcal_core.audit.asked import AuditSettings, subject_of
+from kdcal_core.audit.config import AuditConfig
 from kdcal_core.audit.content import AuditContent, CalibratorFacts
 from kdcal_core.calibration.export import LoadedCalibrator, load_calibrator
 from kdcal_core.checks import (
@@ -19,6 +21,7 @@ from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.models import Features
 from kdcal_core.review import PARTS, Review, ReviewData, Which, undeclared_groups
+from kdcal_core.store.disk import digest_of
 from kdcal_core.tasks import EqualSets, Sets, evidence_of, review_task
 from kdcal_core.tasks.decorators import require_scored
 
@@ -77,12 +80,37 @@ class Calibrated:
             raise self._fitted_there("of the new table", "Give rows that came later.", name)
 
     def _fitted_there(self, which: str, fix: str, file: str) -> InputError:
-        return InputError(
-            f"The calibrator {self.facts.title[:80]!r} was fitted on the rows {which}, which says "
-            "nothing of other rows",
-            fix=fix,
-            file=file,
-        )
+        return fitted_there(self.facts.title, which, fix, file)
+
+
+def fitted_there(calibrator: str, which: str, fix: str, file: str) -> InputError:
+    """The error of a calibrator that is judged on rows to which it was fitted."""
+    return InputError(
+        f"The calibrator {calibrator[:80]!r} was fitted on the rows {which}, which says nothing of "
+        "other rows",
+        fix=fix,
+        file=file,
+    )
+
+
+def facts_of(config: AuditConfig, rows: str) -> CalibratorFacts:
+    """What an audit says of the calibrator that a configuration names; ``rows`` is their SHA-256.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read.
+    """
+    assert config.calibrator is not None
+    path, model = Path(config.calibrator), config.files.model
+    return CalibratorFacts(
+        key=path.stem,
+        title=path.name,
+        digest=digest_of(path),
+        finding="The audit judges this calibrator's output in place of the model's.",
+        model=digest_of(Path(model)) if model else "",
+        rows=rows,
+    )
 
 
 def of_sources(
@@ -108,6 +136,14 @@ def of_sources(
         for one in subject.tables
     )
     doubts = tuple(dict.fromkeys((*subject.doubts, *judged.doubts, *copies)))
+    subject = replace(subject, event=judged.event, tables=tables, doubts=doubts)
+    return of_calibrator(replace(content, subject=subject), calibrated, settings)
+
+
+def of_calibrator(
+    content: AuditContent, calibrated: Calibrated, settings: AuditSettings
+) -> AuditContent:
+    """The audit with the words and the facts of a calibrated model."""
     return replace(
         content,
         headline=headline(content.checked, "The calibrated model"),
@@ -116,7 +152,6 @@ def of_sources(
             keep="the model with this calibrator",
             undeclared=undeclared_groups(calibrated.source, settings.groups),
         ),
-        subject=replace(subject, event=judged.event, tables=tables, doubts=doubts),
         calibrator=calibrated.facts,
     )
 

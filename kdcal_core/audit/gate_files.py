@@ -11,10 +11,11 @@ from kdcal_core.audit.calibrated import (
     Calibrated,
     ask_calibrated,
     copies_of,
+    facts_of,
     of_sources,
 )
 from kdcal_core.audit.config import AuditConfig, toml_option
-from kdcal_core.audit.content import AuditContent, CalibratorFacts
+from kdcal_core.audit.content import AuditContent
 from kdcal_core.audit.making import make_audit
 from kdcal_core.checks import CHECKS, MeasuredCheck
 from kdcal_core.data import Roles
@@ -165,14 +166,7 @@ def judged_files(
     else:
         columns = tuple((name, f"proba_{name}") for name in found["classes"])
         judged = replace(judged, outputs=columns, output_kind="probability")
-    facts = CalibratorFacts(
-        key=Path(config.calibrator).stem,
-        title=Path(config.calibrator).name,
-        digest=digest_of(Path(config.calibrator)),
-        finding="The audit judges this calibrator's output in place of the model's.",
-        model=digest_of(Path(files.model)) if files.model else "",
-        rows=digest_of(Path(source)),
-    )
+    facts = facts_of(config, digest_of(Path(source)))
     return judged, Calibrated(review, which, facts, frozenset(found["fitted_on"].values()))
 
 

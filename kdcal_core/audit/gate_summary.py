@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kdcal_core.audit.asked import AuditSettings
+from kdcal_core.audit.calibrated import Calibrated, facts_of, fitted_there, of_calibrator
 from kdcal_core.audit.chart_keeping import (
     CLASS_BINS,
     ClassCounts,
@@ -25,7 +26,7 @@ from kdcal_core.audit.gate_files import with_question
 from kdcal_core.audit.making import content_of, judged
 from kdcal_core.checks import SummaryEvidence, measure_checks
 from kdcal_core.data import Task
-from kdcal_core.data.parquet_folder import allowed_roots, names_of_list
+from kdcal_core.data.parquet_folder import allowed_roots, names_of_list, parquet_files
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.diagnostics.summaries import (
     ClassSummary,
@@ -46,9 +47,10 @@ from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of, silent
 from kdcal_core.review import Review, Workspace
 from kdcal_core.review.folder_review import sampled_review, source_of, whole_review
-from kdcal_core.review.folder_summary import folder_executor
+from kdcal_core.review.folder_summary import folder_executor, tables_of_calibrator
 from kdcal_core.review.folder_tallies import TALLIES, DeclaredGroups
 from kdcal_core.store import load
+from kdcal_core.store.disk import digest_of
 from kdcal_core.tasks import ALL_BINS, PitOverview, overview_of_summary
 
 _SUMMARY = "summary"
@@ -58,12 +60,14 @@ _SUMMARY = "summary"
 class LoadedSummary:
     """The folder of a gate: its summary lies in the gate's own folder.
 
-    ``files`` is the number of its files, ``listed`` their names where they were listed.
+    ``files`` is the number of its files, ``listed`` their names where they were listed, and
+    ``calibrated`` the calibrator whose output is judged.
     """
 
     review: Review
     files: int
     listed: tuple[str, ...] = ()
+    calibrated: Calibrated | None = None
 
     def judge(
         self,
@@ -77,7 +81,10 @@ class LoadedSummary:
         content = summary_audit(self.review, summary, settings, progress)
         (table,) = content.subject.tables
         tables = (replace(table, files=self.files, listed=self.listed),)
-        return replace(content, subject=replace(content.subject, tables=tables))
+        content = replace(content, subject=replace(content.subject, tables=tables))
+        if self.calibrated is None:
+            return content
+        return of_calibrator(content, self.calibrated, settings)
 
 
 def load_summary(
@@ -94,15 +101,11 @@ def load_summary(
     Raises
     ------
     InputError
-        For a calibrator, whose output would have to be computed of the rows, and as
+        For a calibrator that was fitted to one of the files, and as
         `kdcal_core.review.folder_review.sampled_review` and ``whole_review``.
     """
-    if config.calibrator is not None:
-        raise InputError(
-            "files.calibrator cannot be given for a folder or a list of files",
-            fix="Score the files with 'kdcal score --calibrator', which writes a folder, and give "
-            "that as files.predictions. --keep keeps the target and the groups.",
-        )
+    if config.calibrator is not None and not Path(config.calibrator).is_file():
+        raise InputError("There is no such file", fix="Check its path.", file=config.calibrator)
     place, roots = Path(folder), allowed_roots() or None
     sample, summary = place / "sample", place / _SUMMARY
     for one in (sample, summary):
@@ -110,6 +113,12 @@ def load_summary(
     workspace = Workspace(place / "reviews")
     review, size = sampled_review(workspace, config.files, sample, roots)
     review = with_question(workspace, review, config, config.files)
+    source = source_of(review, config.files, config.calibrator)
+    fitted = frozenset[str]()
+    if source.calibrator is not None:
+        assert review.roles is not None
+        fitted = tables_of_calibrator(source, review.roles)
+        _require_new_files(config, fitted, roots)
     declared = DeclaredGroups(config.groups, review.event)
     reading = part_of(progress, 0.05, 1.0)
     with folder_executor(size) if spread else nullcontext() as executor:
@@ -122,9 +131,28 @@ def load_summary(
             groups=declared,
             size=size,
             executor=executor,
-            source=source_of(review, config.files),
+            source=source,
         )
-    return LoadedSummary(whole, size.files, names_of_list(config.files.rows))
+    calibrated = None
+    if config.calibrator is not None:
+        facts = facts_of(config, whole.tables["calibration"].digest)
+        calibrated = Calibrated(whole, "calibration", facts, fitted)
+        calibrated.require_new_rows()
+    return LoadedSummary(whole, size.files, names_of_list(config.files.rows), calibrated)
+
+
+def _require_new_files(
+    config: AuditConfig, fitted: frozenset[str], roots: Sequence[Path] | None
+) -> None:
+    """Refuse to judge a calibrator on a file to which it was fitted."""
+    for path, name in parquet_files(config.files.rows, roots):
+        if digest_of(path) in fitted:
+            raise fitted_there(
+                Path(config.calibrator or "").name,
+                "of one of the files",
+                "Leave the file out, or name other held-out rows.",
+                name,
+            )
 
 
 def summary_audit(

@@ -37,6 +37,7 @@ from kdcal_core.data.regression_columns import (
 from kdcal_core.data.regression_guesses import spread_column
 from kdcal_core.data.role_columns import (
     check_roles,
+    cluster_column,
     feature_frame,
     numeric_matrix,
     outcome_column,
@@ -104,6 +105,7 @@ __all__ = [
     "check_rows",
     "check_weight",
     "classes_of",
+    "cluster_column",
     "column_names",
     "digest_arrays",
     "encode_labels",

@@ -295,6 +295,31 @@ def weight_column(
         raise error.at(file=file, column=roles.weight) from error
 
 
+def cluster_column(
+    table: Table | pd.DataFrame, roles: Roles, file: str | None = None
+) -> pd.Series[Any] | None:
+    """What each row belongs to, (n,), as read; None where no column names clusters.
+
+    Raises
+    ------
+    InputError
+        For a missing value.
+
+    Examples
+    --------
+    >>> cluster_column(pd.DataFrame({"ward": ["b", "a"]}), Roles(cluster="ward")).tolist()
+    ['b', 'a']
+    """
+    if roles.cluster is None:
+        return None
+    frame, file = _opened(table, file)
+    column = _column(frame, roles.cluster, file)
+    fix = "Fill it in, or leave the row out."
+    missing = column.isna().to_numpy()
+    refuse_rows(missing, "The cluster is missing", fix, column=roles.cluster, file=file)
+    return column
+
+
 def row_dependence(
     table: Table | pd.DataFrame, roles: Roles, file: str | None = None
 ) -> Dependence | None:

@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from kdcal_core.data import weight_column
-from kdcal_core.data.column_doubts import Doubt
 from kdcal_core.data.parquet_folder import (
     PartedFiles,
     digest_of_files,
@@ -40,10 +39,8 @@ from kdcal_core.review.reader import ReviewReader
 from kdcal_core.review.review import Review
 from kdcal_core.review.workspace import Workspace
 from kdcal_core.store.disk import digest_of
-from kdcal_core.text import listed
 
 _ROWS_ONLY = {
-    "cluster": "the intervals of dependent rows need the rows of each cluster together",
     "time": "the intervals of dependent rows need the rows in the order of their times",
     "by": "the regions of a column follow from all its values",
     **dict.fromkeys(
@@ -65,7 +62,7 @@ def refuse_for_folder(given: NamedFiles) -> None:
     Raises
     ------
     InputError
-        For other tables beside the folder, and for columns of clusters, times or regions.
+        For other tables beside the folder, and for columns of times or regions.
         As `kdcal_core.review.check_files`.
     """
     for name, why in _ROWS_ONLY.items():
@@ -113,21 +110,7 @@ def sampled_review(
         weight = weight_column(reader.frame("calibration", [review.roles.weight]), review.roles)
         assert weight is not None
         size = replace(size, unit=unit_of_weights(weight, size.rows))
-    doubts = tuple(_of_clusters(one, given) for one in review.doubts)
-    return replace(review, doubts=doubts), size
-
-
-def _of_clusters(doubt: Doubt, given: NamedFiles) -> Doubt:
-    """The question of rows that belong together, where they cannot be kept together."""
-    if doubt.about != "cluster":
-        return doubt
-    names = listed([repr(one.answer[:40]) for one in doubt.choices if one.answer])
-    sentence = (
-        f"{names} may name what several rows belong to. Rows of a folder count as independent, and "
-        "intervals are too narrow if rows of one are alike. Give the rows as one file for that, or "
-        f"an empty {given.option('cluster')} where rows are independent."
-    )
-    return replace(doubt, sentence=sentence)
+    return review, size
 
 
 def source_of(review: Review, given: NamedFiles, calibrator: str | None = None) -> SourceFiles:

@@ -77,6 +77,14 @@ class FolderSource:
             refuse_other_model(loaded.card.model, files.model["digest"])
         return cls(model, loaded)
 
+    @property
+    def fitted_on(self) -> tuple[str, ...]:
+        """SHA-256 of the tables to which the calibrator was fitted; none without one."""
+        if self.calibrator is None:
+            return ()
+        data = self.calibrator.card.data
+        return tuple(one.digest for part, one in data.items() if part != "evaluation")
+
     def columns(self, roles: Roles) -> list[str]:
         """The columns that are read for the predictions.
 

@@ -30,7 +30,7 @@ from kdcal_core.data.parquet_folder import (
     parquet_files,
     place_of_parted,
 )
-from kdcal_core.diagnostics.summaries import Summary, rows_of
+from kdcal_core.diagnostics.summaries import Summary, n_clusters, rows_of
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
 from kdcal_core.jobs.executors import chosen_executor
@@ -146,24 +146,17 @@ def summary_of_folder(
     ------
     InputError
         For a value that cannot be used; the error names its file, row group and row of the file.
-        For roles that a summary does not know: clusters and times need the rows, and so do
-        predictions that are single numbers. For declared groups of weighted rows, and those that
-        cannot be counted (:func:`kdcal_core.diagnostics.summaries.class_groups`).
+        For roles that a summary does not know: times need the rows, and so do predictions that are
+        single numbers. For declared groups that cannot be counted
+        (:func:`kdcal_core.diagnostics.summaries.class_groups`), and where all rows are of one
+        cluster.
     """
     check_summarised(roles, folder)
-    for name in ("cluster", "time"):
-        if getattr(roles, name) is not None:
-            raise InputError(
-                f"A summary of a folder knows no {name} of rows",
-                fix=f"Leave the {name} out, or give the rows as one file.",
-                column=getattr(roles, name),
-            )
-    if roles.weight is not None and groups is not None and groups.columns:
+    if roles.time is not None:
         raise InputError(
-            "Groups of weighted rows cannot be judged from counts, because the weights of each "
-            "group say how certain its numbers are",
-            fix="Leave the groups or the weights out, or give the rows as one file.",
-            column=roles.weight,
+            "A summary of a folder knows no time of rows",
+            fix="Leave the time out, or give the rows as one file.",
+            column=roles.time,
         )
     files = _files(folder, roots)["files"]
     given = {
@@ -175,6 +168,7 @@ def summary_of_folder(
     }
     if executor is not None and size is not None and size.files == len(files):
         found = _summary_of_parts(files, given, size, executor, progress or silent)
+        _check_clusters(found, folder)
         save(into, found)
         return found
     run_limited(
@@ -185,7 +179,19 @@ def summary_of_folder(
         progress=progress,
         **_reading(roles.task),
     )
-    return load(into, TALLIES[roles.task].kind)
+    found = load(into, TALLIES[roles.task].kind)
+    _check_clusters(found, folder)
+    return found
+
+
+def _check_clusters(summary: Summary, folder: PartedFiles) -> None:
+    if summary.clusters is not None and n_clusters(summary) < 2:
+        raise InputError(
+            "All rows are of one cluster, so nothing says how much such units differ",
+            fix="Choose a column with several, or take the role away from this one.",
+            file=place_of_parted(folder),
+            column=summary.clusters.names.column,
+        )
 
 
 @contextmanager
@@ -297,6 +303,30 @@ def summary_of_part(asked: dict[str, Any], expected: int, progress: Progress = s
             "The files changed while they were read", fix="Start again once they are written."
         )
     return found
+
+
+def tables_of_calibrator(source: SourceFiles, roles: Roles) -> frozenset[str]:
+    """SHA-256 of the tables to which the calibrator of a source was fitted.
+
+    Raises
+    ------
+    InputError
+        If its file cannot be used, or is of another model.
+    """
+    found = run_limited(
+        f"{_ME}fitted_on",
+        {"roles": asdict(roles), "source": asdict(source)},
+        seconds=_SECONDS,
+        what="Reading the calibrator",
+        confined=True,
+    )
+    return frozenset(found["tables"])
+
+
+def fitted_on(roles: dict[str, Any], source: dict[str, Any]) -> dict[str, Any]:
+    """Run in the worker: the tables to which the calibrator was fitted."""
+    files = decode(SourceFiles, source)
+    return {"tables": list(FolderSource.of(files, decode(Roles, roles)).fitted_on)}
 
 
 def _files(folder: PartedFiles, roots: Sequence[Path] | None) -> dict[str, Any]:

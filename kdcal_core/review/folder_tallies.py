@@ -11,10 +11,12 @@ import numpy as np
 import pandas as pd
 
 from kdcal_core.data import (
+    IntArray,
     Roles,
     ScoredSet,
     Task,
     check_proba,
+    cluster_column,
     outcome_column,
     target_labels,
     true_mean_column,
@@ -28,9 +30,12 @@ from kdcal_core.diagnostics.summaries import (
     Summary,
     class_groups,
     effective_forecasts,
+    n_clusters,
     summarise_regression,
 )
+from kdcal_core.diagnostics.summaries.cluster_blocks import cluster_numbers
 from kdcal_core.diagnostics.summaries.group_summary import load_group_kernel
+from kdcal_core.diagnostics.summaries.row_weights import times_of
 from kdcal_core.distributions import Normal
 from kdcal_core.review.folder_source import FolderSource
 
@@ -118,11 +123,21 @@ class ClassRows(FolderTally):
     def add(self, frame: pd.DataFrame, *, first: int) -> None:
         proba = self._source.proba(frame, self._roles, self._classes)
         y = target_labels(frame, self._roles, self._classes)
-        weight = weight_column(frame, self._roles)
-        self._tally.add(proba, y, first=first, weight=weight, unit=self._unit)
+        weight, cluster = weight_column(frame, self._roles), _clusters(frame, self._roles)
+        self._tally.add(
+            proba,
+            y,
+            first=first,
+            weight=weight,
+            unit=self._unit,
+            cluster=cluster,
+            column=self._roles.cluster or "",
+        )
         if columns := list(self._asked.columns):
             scored = ScoredSet(check_proba(proba), y, self._classes, "", "calibration")
-            part = class_groups(frame[columns], scored, self._asked.event)
+            times = None if weight is None else times_of(weight, self._unit)
+            event = self._asked.event
+            part = class_groups(frame[columns], scored, event, times=times, cluster=cluster)
             self._groups = part if self._groups is None else self._groups + part
 
     def summary(self) -> ClassSummary | None:
@@ -141,6 +156,7 @@ class ClassRows(FolderTally):
         return {
             "accuracy": float(np.trace(summary.joint)) / summary.n,
             "class_rows": tuple(rows) if summary.weights is None else summary.weights.of_class,
+            "units": n_clusters(summary),
         }
 
 
@@ -172,6 +188,8 @@ class RegressionRows(FolderTally):
             groups=frame[self._groups] if self._groups else None,
             weight=weight_column(frame, roles),
             unit=self._unit,
+            cluster=_clusters(frame, roles),
+            column=roles.cluster or "",
         )
         self._total = part if self._total is None else self._total + part
 
@@ -189,7 +207,13 @@ class RegressionRows(FolderTally):
         return {
             "rmse": (summary.moments("squared error")[0] / summary.n) ** 0.5,
             "outside": round(float(judged.pit[0] + judged.pit[-1])),
+            "units": n_clusters(summary),
         }
+
+
+def _clusters(frame: pd.DataFrame, roles: Roles) -> IntArray | None:
+    column = cluster_column(frame, roles)
+    return None if column is None else cluster_numbers(column)
 
 
 TALLIES: dict[Task, type[FolderTally]] = {"classification": ClassRows, "regression": RegressionRows}
@@ -204,6 +228,6 @@ def columns_of(roles: Roles, source: FolderSource, groups: DeclaredGroups) -> li
     InputError
         For predictions of which a summary cannot be made in one pass.
     """
-    others = (roles.target, roles.true_mean, roles.weight)
+    others = (roles.target, roles.true_mean, roles.weight, roles.cluster)
     named = (*source.columns(roles), *others, *groups.columns)
     return [one for one in dict.fromkeys(named) if one]

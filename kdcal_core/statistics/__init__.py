@@ -474,9 +474,16 @@ def bounded_mean_interval(
 
 
 def bounded_mean_of_counts(
-    values: FloatArray, counts: FloatArray, least: float, most: float, level: float
+    values: FloatArray,
+    counts: FloatArray,
+    least: float,
+    most: float,
+    level: float,
+    effect: float = 1.0,
 ) -> tuple[float, float, float]:
     """As `bounded_mean_interval`, of values (m,) of which each occurs in ``counts`` (m,) rows.
+
+    ``effect`` is that of dependence on the variance.
 
     Examples
     --------
@@ -493,7 +500,7 @@ def bounded_mean_of_counts(
     rows = n + 4.0
     middle = float(times @ every / rows)
     variance = float(times @ np.square(every - middle)) / (rows - 1.0) / rows
-    half = normal_quantile(level) * variance**0.5
+    half = normal_quantile(level) * (variance * effect) ** 0.5
     low, high = middle - half, middle + half
     return mean, max(min(low, mean), least), min(max(high, mean), most)
 

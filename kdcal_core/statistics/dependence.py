@@ -377,9 +377,9 @@ def bin_dependence(
     pairs = float(np.square(with_others).sum() - own.sum())
     most = float((own * (grown - 1.0)).sum())
     means = np.divide(together, mass[:, None], out=np.zeros_like(together), where=mass[:, None] > 0)
-    return dependence_of_bins(
-        (pairs, most), np.where(mass > 0.0, grown, 1.0), means @ means.T, present, n, dependence.lags
-    )
+    grown = np.where(mass > 0.0, grown, 1.0)
+    alike = means @ means.T
+    return dependence_of_bins((pairs, most), grown, alike, present, n, dependence.lags)
 
 
 def dependence_of_bins(

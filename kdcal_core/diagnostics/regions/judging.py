@@ -218,8 +218,23 @@ def _of_parts(
     )
 
 
+@dataclass(frozen=True)
+class Counted:
+    """How the rows of a place count: their number, and as how many independent rows of one weight.
+
+    ``weight`` of the cells is then in any unit.
+    """
+
+    n: int
+    effective: float
+
+
 def regions_of_cells(
-    cells: Sequence[FineCells], names: Sequence[str], n: int, level: float = 0.95
+    cells: Sequence[FineCells],
+    names: Sequence[str],
+    n: float,
+    level: float = 0.95,
+    counted: Sequence[Counted] | None = None,
 ) -> tuple[Region, ...]:
     """As :func:`describe_regions`, of places whose rows are counted by their scores.
 
@@ -228,8 +243,10 @@ def regions_of_cells(
     cells : sequence of FineCells
         Of each place that is judged, with at least one row each. Places may overlap.
     names : sequence of str
-    n : int
-        Rows of the whole table.
+    n : float
+        Rows of the whole table, or their weight.
+    counted : sequence of Counted, optional
+        How the rows of each place count, where they have weights or depend on one another.
 
     Examples
     --------
@@ -240,14 +257,21 @@ def regions_of_cells(
     found_at = (1.0 - level) / max(len(cells), 1)
     found = []
     for leaf, (one, words) in enumerate(zip(cells, names, strict=True)):
-        rows = float(one.weight.sum())
-        shift = shift_of_cells(one.score, one.weight, one.hits, level, found_at)
-        found.append(_of_shift(Place(leaf, words), shift, int(rows), rows, rows / n, level))
+        mass = float(one.weight.sum())
+        own = Counted(int(mass), mass) if counted is None else counted[leaf]
+        share = own.effective / mass
+        shift = shift_of_cells(one.score, one.weight * share, one.hits * share, level, found_at)
+        found.append(_of_shift(Place(leaf, words), shift, own.n, own.effective, mass / n, level))
     return _corrected(found, level)
 
 
 def pit_regions_of_samples(
-    samples: Sequence[PitSample], names: Sequence[str], whole: PitSample, level: float = 0.95
+    samples: Sequence[PitSample],
+    names: Sequence[str],
+    whole: PitSample,
+    level: float = 0.95,
+    shares: Sequence[float] | None = None,
+    rows: Sequence[int] | None = None,
 ) -> RegionSearch:
     """As :func:`describe_pit_regions`, of places whose PIT values are counted.
 
@@ -258,14 +282,20 @@ def pit_regions_of_samples(
     names : sequence of str
     whole : PitSample
         All rows.
+    shares : sequence of float, optional
+        Of the weight of all rows; by default of their number.
+    rows : sequence of int, optional
+        Rows of each place, where they count unlike.
     """
+    if shares is None:
+        shares = [one.n / whole.n for one in samples]
     found_at = (1.0 - level) / max(len(samples), 1)
     found = [
-        _of_parts(
-            Place(leaf, words), parts_of_sample(one, level), float(one.n), one.n / whole.n, found_at
-        )
-        for leaf, (one, words) in enumerate(zip(samples, names, strict=True))
+        _of_parts(Place(leaf, words), parts_of_sample(one, level), one.effective, share, found_at)
+        for leaf, (one, words, share) in enumerate(zip(samples, names, shares, strict=True))
     ]
+    if rows is not None:
+        found = [replace(one, n=n) for one, n in zip(found, rows, strict=True)]
     parts, none = parts_of_sample(whole, level), np.empty(0, dtype=np.int64)
     return RegionSearch(
         tree=None,

@@ -96,8 +96,11 @@ def band_rows(
     level: float,
     *,
     bins: bool = False,
+    rows: float | None = None,
 ) -> float:
     """As how many independent rows dependent ones count for a simultaneous band, at most all.
+
+    ``rows`` are all, by default Kish's number of the weights.
 
     The largest deviation of the distribution function, in its standard errors for independent rows,
     or of the shares between its levels with ``bins``, then has the same quantile.
@@ -112,7 +115,7 @@ def band_rows(
             share = at
         return float(np.quantile(np.abs(gaps / np.sqrt(share * (1.0 - share))).max(axis=1), level))
 
-    rows = kish(weight)
+    rows = kish(weight) if rows is None else rows
     drawn = gap_draws(pit, weight, at, dependence, draws=_BAND_DRAWS, seed=_SEED)
     found = largest(drawn)
     return rows * min(_bridge_quantile(at, largest) ** 2 / rows / max(found**2, 1e-300), 1.0)

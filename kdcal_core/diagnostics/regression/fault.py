@@ -157,6 +157,11 @@ class PitSample(ABC):
     def share_rows(self, hit: Any, rate: float) -> float:
         """Independent rows that say as much of the share of ``hit`` (m,), which is ``rate``."""
 
+    @property
+    def effective(self) -> float:
+        """As how many independent rows they count for their mean, where that is known."""
+        return float(self.n)
+
     @abstractmethod
     def bounded_mean(
         self, values: FloatArray, least: float, most: float, level: float
@@ -179,9 +184,7 @@ class PitOfRows(PitSample):
     def smooth(self, bias: float, square: float) -> tuple[float, FloatArray]:
         if self.together is None:
             return smooth_test(bias, square, effective_rows(self.weight))
-        centred = self.pit - 0.5
-        parts = 12.0**0.5 * centred, 5.0**0.5 * (6.0 * np.square(centred) - 0.5)
-        return _smooth_of_units(self.weight * np.stack(parts), self.together)
+        return smooth_of_units(self.weight * smooth_parts(self.pit), self.together)
 
     def kolmogorov(self) -> float:
         design = design_of(self.weight, self.together)
@@ -267,13 +270,22 @@ def smooth_test(bias: float, square: float, effective: float) -> tuple[float, Fl
     return float(chi2.sf(first**2 + second**2, 2)), roots
 
 
-def _smooth_of_units(parts: FloatArray, together: Dependence) -> tuple[float, FloatArray]:
+def smooth_parts(pit: FloatArray) -> FloatArray:
+    """What each PIT value (n,) adds to both components of Neyman's smooth test, (2, n)."""
+    centred = pit - 0.5
+    return np.stack([12.0**0.5 * centred, 5.0**0.5 * (6.0 * np.square(centred) - 0.5)])
+
+
+def smooth_of_units(
+    parts: FloatArray, together: Dependence, sums: FloatArray | None = None
+) -> tuple[float, FloatArray]:
     """p value of both components' sums over dependent rows, and one over their errors (2,).
 
     ``parts`` (2, n) have mean 0 for uniform values; so the squares of totals, without a correction
-    for their mean, estimate the variance, which keeps the level with few clusters.
+    for their mean, estimate the variance, which keeps the level with few clusters. ``sums`` (2,)
+    are those of all rows, if the parts are of rows that stand for others.
     """
-    totals, sums = together.totals(parts), parts.sum(axis=1)
+    totals, sums = together.totals(parts), parts.sum(axis=1) if sums is None else sums
     covariance = totals @ totals.T
     statistic = float(sums @ np.linalg.pinv(covariance, hermitian=True) @ sums)
     return float(chi2.sf(statistic, 2)), 1.0 / np.sqrt(np.maximum(np.diag(covariance), 1e-300))

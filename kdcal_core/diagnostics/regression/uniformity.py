@@ -224,13 +224,13 @@ def kolmogorov_smirnov(pit: Any, *, sample_weight: Any = None) -> UniformityTest
     return _of_units((found,), values, weight, together, LEAST_DRAWS, 0)[0]
 
 
-_DISTANCES: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "kolmogorov_smirnov": lambda gap: np.abs(gap).max(axis=-1),
-    "cramer_von_mises": lambda gap: np.square(gap).mean(axis=-1),
-    "anderson_darling": lambda gap: (np.square(gap) / (_AT * (1.0 - _AT))).mean(axis=-1),
-    "frosini": lambda gap: np.abs(gap).mean(axis=-1),
+_DISTANCES: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
+    "kolmogorov_smirnov": lambda gap, at: np.abs(gap).max(axis=-1),
+    "cramer_von_mises": lambda gap, at: np.square(gap).mean(axis=-1),
+    "anderson_darling": lambda gap, at: (np.square(gap) / (at * (1.0 - at))).mean(axis=-1),
+    "frosini": lambda gap, at: np.abs(gap).mean(axis=-1),
 }
-"""The tests' distances of a distribution function from the uniform one, at the levels `_AT`."""
+"""The tests' distances of a distribution function from the uniform one at some levels."""
 
 
 def _of_units(
@@ -245,11 +245,24 @@ def _of_units(
     gap = share_below(pit, weight, _AT) - _AT
     drawn = gap_draws(pit, weight, _AT, together, draws=draws, seed=seed)
     units = "clusters" if together.kind == "cluster" else "neighbouring times"
+    return tests_of_draws(found, gap, drawn, _AT, units, seed)
+
+
+def tests_of_draws(
+    found: tuple[UniformityTest, ...],
+    gap: FloatArray,
+    drawn: FloatArray,
+    at: FloatArray,
+    units: str,
+    seed: int,
+) -> tuple[UniformityTest, ...]:
+    """The tests with p values from draws (draws, g) of the gap (g,) at the levels ``at``."""
+    draws = len(drawn)
     note = f"p value from {draws:,} draws of {units}, as the exact law is that of independent rows"
     tests = []
     for one in found:
         distance = _DISTANCES[one.name]
-        reached = int((distance(drawn) >= distance(gap) * (1.0 - 1e-12)).sum())
+        reached = int((distance(drawn, at) >= distance(gap, at) * (1.0 - 1e-12)).sum())
         words = f"{note}; {one.note}" if one.note else note
         p = (1 + reached) / (1 + draws)
         tests.append(replace(one, p_value=p, draws=draws, seed=seed, note=words))
@@ -362,8 +375,8 @@ def frosini_of(statistic: float, effective: float, n: int, draws: int, seed: int
     )
 
 
-_DRAWS = 1000
-_HOW = f"bootstrap of the distribution function, {_DRAWS:,} draws"
+DRAWS = 1000
+_HOW = f"bootstrap of the distribution function, {DRAWS:,} draws"
 FINE: FloatArray = np.arange(1, 256) / 256.0
 """Levels at which the distribution function is drawn again for the interval of a distance."""
 
@@ -427,6 +440,42 @@ def wasserstein_of(
     reach = _bootstrap_reach(share, effective, "l1", level, seed)
     expected = float(np.sqrt(np.pi / 32.0 / effective))
     return _wasserstein(value, reach, expected, n, level, _HOW)
+
+
+def wasserstein_of_draws(value: float, drawn: DrawnGaps, n: int, level: float) -> Estimate:
+    """:func:`wasserstein` of rows that depend on one another, from draws of their gap."""
+    return _wasserstein(value, *drawn.reach("l1", level), n, level, drawn.how)
+
+
+def quantile_error_of_draws(
+    share: FloatArray, at: FloatArray, drawn: DrawnGaps, n: int, level: float
+) -> Estimate:
+    """:func:`quantile_calibration_error` ("l2") of such rows by their shares at or below ``at``."""
+    return _quantile_error(share, at, "l2", *drawn.reach("l2", level), n, level, drawn.how)
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnGaps:
+    """Draws (draws, g) of observed minus true distribution function, of dependent rows.
+
+    ``wider`` is Student's quantile over the normal one, and ``units`` a word for what is drawn.
+    """
+
+    gaps: FloatArray
+    wider: float
+    units: str
+
+    def reach(self, norm: str, level: float) -> tuple[float, float]:
+        """Half the width of an interval, and the mean distance of uniform values."""
+        size = _norm(self.gaps, norm)
+        return float(np.quantile(size, level)) * self.wider, float(size.mean())
+
+    @property
+    def how(self) -> str:
+        """How the interval is made."""
+        return (
+            f"{len(self.gaps):,} draws of the distribution function, rows of {self.units} together"
+        )
 
 
 def _wasserstein(
@@ -560,16 +609,15 @@ def _reach_of_units(
     """As `_bootstrap_reach` and `_floor`, for rows that depend on one another."""
     share = share_below(pit, weight, at)
     if n_units(together) < 2:  # nothing says how much clusters differ
-        drawn = gap_draws(pit, weight, at, together, draws=_DRAWS, seed=seed)
+        drawn = gap_draws(pit, weight, at, together, draws=DRAWS, seed=seed)
         return np.inf, float(_norm(drawn, norm).mean())
-    drawn = gap_draws(pit, weight, at, together, draws=_DRAWS, seed=seed, centre=share)
-    size = _norm(drawn, norm)
-    return float(np.quantile(size, level)) * wider(together, level), float(size.mean())
+    drawn = gap_draws(pit, weight, at, together, draws=DRAWS, seed=seed, centre=share)
+    return DrawnGaps(drawn, wider(together, level), "").reach(norm, level)
 
 
 def _how_of_units(together: Dependence) -> str:
     units = "clusters" if together.kind == "cluster" else "neighbouring times"
-    return f"{_DRAWS:,} draws of the distribution function, rows of {units} together"
+    return f"{DRAWS:,} draws of the distribution function, rows of {units} together"
 
 
 @lru_cache(maxsize=256)
@@ -581,5 +629,5 @@ def _floor(rows: int, levels: tuple[float, ...], norm: str) -> float:
 
 
 def _drawn_shares(rows: int, cells: FloatArray, seed: int) -> FloatArray:
-    counts = np.random.default_rng(seed).multinomial(rows, cells, size=_DRAWS)
+    counts = np.random.default_rng(seed).multinomial(rows, cells, size=DRAWS)
     return np.asarray(np.cumsum(counts, axis=1)[:, :-1] / rows)

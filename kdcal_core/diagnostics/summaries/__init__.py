@@ -1,5 +1,7 @@
 """Summaries of rows, of fixed size: batches are added in any order, and estimates follow."""
 
+from dataclasses import replace
+
 from kdcal_core.diagnostics.summaries.class_estimates import (
     area_bound,
     summary_auroc,
@@ -78,10 +80,22 @@ Summary = ClassSummary | RegressionSummary
 
 
 def judged_rows(summary: Summary) -> Summary:
-    """The summary from which estimates follow: of weighted rows, one of Kish's number of rows."""
+    """The summary from which estimates follow: of weighted rows, one of Kish's number of rows.
+
+    Clusters of one row each say nothing, as in a table: they are left out where they were counted
+    exactly.
+    """
+    clusters = summary.clusters
+    if clusters is not None and clusters.names.exact and n_clusters(summary) == rows_of(summary):
+        summary = replace(summary, clusters=None)
     if isinstance(summary, ClassSummary):
         return effective_rows(summary)
     return effective_forecasts(summary)
+
+
+def n_clusters(summary: Summary) -> int:
+    """Clusters of the rows, of more than some thousand about; 0 where no column names them."""
+    return 0 if summary.clusters is None else summary.clusters.names.count
 
 
 def rows_of(summary: Summary) -> int:
@@ -105,6 +119,7 @@ __all__ = [
     "effective_forecasts",
     "effective_rows",
     "judged_rows",
+    "n_clusters",
     "pit_groups",
     "rows_of",
     "summarise",

@@ -70,11 +70,19 @@ def _cell(score: float, ends: Array, starts: Array, buckets: float) -> Any:
 
 @njit(nogil=True, cache=True)
 def add_groups(
-    group: Array, proba: Array, y: Array, label: int, ends: Array, starts: Array, counts: Array
+    group: Array,
+    proba: Array,
+    y: Array,
+    times: Array,
+    label: int,
+    ends: Array,
+    starts: Array,
+    counts: Array,
 ) -> None:
     """Add rows (n,) to the counts (g, C, 4) of their groups, as of `ClassSummary.cells`.
 
-    They are those of the probability of the class ``label``, or for -1 of the largest one.
+    They are those of the probability of the class ``label``, or for -1 of the largest one;
+    ``times`` (n,) is how often each row counts, (0,) for once.
     """
     buckets = float(len(starts) - 1)
     for i in range(len(group)):
@@ -86,10 +94,11 @@ def add_groups(
         said = min(proba[i, best], 1.0)
         at = counts[group[i], _cell(said, ends, starts, buckets)]
         fixed = np.int64(said * 9007199254740992.0)  # 2^53, exact from 0.5
-        at[0] += 1
-        at[1] += 1 if y[i] == best else 0
-        at[2] += fixed >> 26
-        at[3] += fixed & _LOW
+        m = times[i] if len(times) else 1
+        at[0] += m
+        at[1] += m if y[i] == best else 0
+        at[2] += (fixed >> 26) * m
+        at[3] += (fixed & _LOW) * m
 
 
 @njit(nogil=True, cache=True)

@@ -66,8 +66,8 @@ from kdcal_core.diagnostics.split_noise import (
     interval_draws,
     split_intervals,
 )
-from kdcal_core.diagnostics.summaries.class_summary import BLOCK_BINS, ClassSummary
 from kdcal_core.diagnostics.summaries.block_products import decision_products
+from kdcal_core.diagnostics.summaries.class_summary import BLOCK_BINS, ClassSummary
 from kdcal_core.diagnostics.summaries.cluster_blocks import BlockSums, EffectOf
 from kdcal_core.diagnostics.summaries.score_cells import ScoreCells
 from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells
@@ -890,9 +890,7 @@ def _one_area(one: _Area, words: str, n: int, level: float) -> Estimate:
     return _widened(words, one.value, found, one.bound, n, level)
 
 
-def _area_clusters(
-    cells: ScoreCells, effect: float
-) -> tuple[float, tuple[float, float]] | None:
+def _area_clusters(cells: ScoreCells, effect: float) -> tuple[float, tuple[float, float]] | None:
     """As :func:`kdcal_core.diagnostics.auc.variance_of_samples` takes clusters."""
     if cells.clusters is None:
         return None

@@ -246,9 +246,7 @@ def summary_gain_over_most_frequent(
     return least_gain(gain, np.flatnonzero(rows).tolist(), level)
 
 
-def _accuracy_gain_effect(
-    summary: ClassSummary, label: int, mean: float, variance: float
-) -> float:
+def _accuracy_gain_effect(summary: ClassSummary, label: int, mean: float, variance: float) -> float:
     """By how much clusters multiply the variance of right minus of the class, by row."""
     top, of_class = summary.block_cells(0, None), summary.block_cells(1, label)
     if top is None or of_class is None:

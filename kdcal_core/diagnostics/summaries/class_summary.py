@@ -417,6 +417,7 @@ def effective_rows(summary: ClassSummary) -> ClassSummary:
         summary.sums,
         blocks,
         weights=summary.weights,
+        groups=summary.groups,
         clusters=summary.clusters,
         share=share,
         of=summary.digest,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,7 @@ FEWER_BLOCKS = 256
 _MANY_CLASSES = 20
 SCORE_BITS, LOSS_BITS = 30, 24
 EffectOf = Literal["mean", "share", "sum"]
+Blocks = TypeVar("Blocks", "ClassBlocks", "ForecastBlocks")
 _KNOWN = 4096  # clusters that are counted exactly
 _LARGEST = 2.0**63
 
@@ -76,16 +77,21 @@ class ClusterNames:
         return ClusterNames.of(np.concatenate([self.least, other.least]), self.column)
 
     @property
+    def exact(self) -> bool:
+        """Whether there are so few that each was counted."""
+        return len(self.least) < _KNOWN
+
+    @property
     def count(self) -> int:
-        """Clusters: exactly up to 4,095, else to about 2%."""
-        if len(self.least) < _KNOWN:
+        """Clusters: exactly up to 4,095, else to about 2%, in two digits."""
+        if self.exact:
             return len(self.least)
-        return round((_KNOWN - 1) * _LARGEST / float(self.least[-1]))
+        return int(float(f"{(_KNOWN - 1) * _LARGEST / float(self.least[-1]):.1e}"))
 
     @property
     def words(self) -> str:
         """How the rows count."""
-        about = "" if len(self.least) < _KNOWN else "about "
+        about = "" if self.exact else "about "
         return (
             f"Rows of one {self.column[:60]} depend on one another: intervals and p values count "
             f"{about}{counted(self.count, 'cluster')}."
@@ -171,6 +177,25 @@ def coarse_ends() -> FloatArray:
 
 
 @lru_cache(maxsize=1)
+def pit_ends() -> FloatArray:
+    """Upper ends of the bins in which blocks count PIT values, ending at 1, (V,); read-only.
+
+    Multiples of 0.01, and 0.025 and 0.975, between which 95% of uniform values lie.
+    """
+    ends = np.unique(np.concatenate([uniform_edges(100)[1:], uniform_edges(40)[[1, 39]]]))
+    ends.flags.writeable = False
+    return ends
+
+
+@lru_cache(maxsize=1)
+def group_pit_ends() -> FloatArray:
+    """As `pit_ends`, for the blocks of every group: multiples of 0.05, 0.025 and 0.975."""
+    ends = np.unique(np.concatenate([uniform_edges(20)[1:], uniform_edges(40)[[1, 39]]]))
+    ends.flags.writeable = False
+    return ends
+
+
+@lru_cache(maxsize=1)
 def coarse_of_cells() -> IntArray:
     """Bin of `coarse_ends` of every cell of the grid, (C,)."""
     return np.searchsorted(coarse_ends(), upper_ends())
@@ -214,7 +239,90 @@ class ClassBlocks:
         )
 
 
-def sum_of_clusters(one: ClassBlocks | None, other: ClassBlocks | None) -> ClassBlocks | None:
+@dataclass(frozen=True, eq=False)
+class ForecastBlocks:
+    """Counts and sums of a regression's rows by random block of clusters; they add.
+
+    Attributes
+    ----------
+    names : ClusterNames
+    pit : (1024, V) int64
+        Rows by bin of `pit_ends` that holds their PIT value.
+    inside, below : (1024, I), (1024, L) int64
+        As of the summary.
+    place : (m,) int64
+        Ascending: the number of a quantity times `_PLACES`, plus a group of eight powers of two.
+    sums : (m, 1024) int64
+        Of the rows' values whose size is in it, each rounded to 22 bits.
+    """
+
+    names: ClusterNames
+    pit: IntArray
+    inside: IntArray
+    below: IntArray
+    place: IntArray
+    sums: IntArray
+
+    def __post_init__(self) -> None:
+        arrays = self.pit, self.inside, self.below, self.place, self.sums
+        if (
+            any(one.dtype != np.int64 for one in arrays)
+            or self.pit.shape != (BLOCKS, len(pit_ends()))
+            or any(one.ndim != 2 or len(one) != BLOCKS for one in (self.inside, self.below))
+            or self.sums.shape != (len(self.place), BLOCKS)
+            or (np.diff(self.place, prepend=-1) <= 0).any()
+        ):
+            raise InputError(
+                "The clusters of a summary are damaged", fix="Summarise the rows again."
+            )
+
+    def __add__(self, other: ForecastBlocks) -> ForecastBlocks:
+        place = np.union1d(self.place, other.place)
+        sums = np.zeros((len(place), BLOCKS), np.int64)
+        for one in (self, other):
+            sums[np.searchsorted(place, one.place)] += one.sums
+        return ForecastBlocks(
+            self.names + other.names,
+            self.pit + other.pit,
+            self.inside + other.inside,
+            self.below + other.below,
+            place,
+            sums,
+        )
+
+    def totals(self, quantity: int) -> FloatArray:
+        """Sum of a quantity over the rows of each block, (1024,)."""
+        total = np.zeros(BLOCKS)
+        for place, sums in zip(self.place, self.sums, strict=True):
+            number, group = divmod(int(place), _PLACES)
+            if number == quantity:
+                total += np.ldexp(sums.astype(np.float64), _POWERS * group - _LOWEST - _BITS)
+        return total
+
+
+_POWERS, _LOWEST, _BITS, _PLACES = 8, 1104, 22, 512
+_AT_ONCE = 4_000_000  # rows whose sums are whole numbers below 2^53
+
+
+def block_sums(
+    values: FloatArray, block: IntArray, quantity: int
+) -> tuple[list[int], list[IntArray]]:
+    """Places and sums of values (n,) as of `ForecastBlocks`, from the block of each row."""
+    places: dict[int, IntArray] = {}
+    for start in range(0, len(values), _AT_ONCE):
+        rows = slice(start, start + _AT_ONCE)
+        part, exponent = np.frexp(values[rows])
+        group, shift = np.divmod(exponent.astype(np.int64) + _LOWEST, _POWERS)
+        whole = np.rint(np.ldexp(part, _BITS + shift))
+        for one in np.unique(group[whole != 0.0]):
+            mine = group == one
+            found = np.bincount(block[rows][mine], whole[mine], BLOCKS).astype(np.int64)
+            place = quantity * _PLACES + int(one)
+            places[place] = places[place] + found if place in places else found
+    return list(places), list(places.values())
+
+
+def sum_of_clusters(one: Blocks | None, other: Blocks | None) -> Blocks | None:
     """The blocks of the rows of both, if they have clusters.
 
     Raises
@@ -261,7 +369,8 @@ class BlockSums:
         The squares of the clusters' sizes follow from those of the blocks, into which clusters fall
         at random.
         """
-        return max(self.products(self.mass[:, np.newaxis])[0, 0] / max(self.n, 1e-300), 1.0)
+        together = float(self.products(self.mass[:, np.newaxis])[0, 0])
+        return max(together / max(self.n, 1e-300), 1.0)
 
     def products(self, together: FloatArray) -> FloatArray:
         """Products (J, J), added up over the clusters, of their sums (B, J) in two bins each.
@@ -299,10 +408,10 @@ class BlockSums:
             return max(self.n, 1.0) * _wider(1.0)
         square, grown = float(np.square(totals).sum()), self.grown
         if of == "share":
-            found = min(max(square / own, 1.0), grown) if own > 0.0 else grown
-            return found * _wider(present - 1.0) / _wider(max(self.n - 1.0, 1.0))
-        found = square * present / (present - 1.0) / own if own > 0.0 else grown
-        return found if of == "sum" else found * _wider(max(self.units - 1.0, 1.0))
+            more = min(max(square / own, 1.0), grown) if own > 0.0 else grown
+            return more * _wider(present - 1.0) / _wider(max(self.n - 1.0, 1.0))
+        more = square * present / (present - 1.0) / own if own > 0.0 else grown
+        return more if of == "sum" else more * _wider(max(self.units - 1.0, 1.0))
 
 
 def _wider(freedom: float) -> float:
@@ -325,8 +434,8 @@ class BlockCells(BlockSums):
     score: FloatArray
 
     @classmethod
-    def of(cls, cells: IntArray | FloatArray, share: float = 1.0) -> BlockCells:
+    def of(cls, cells: IntArray, share: float = 1.0) -> BlockCells:
         """From (B, U, 3) counts as of `ClassBlocks`, each times ``share``."""
-        count, hits, score = (cells[..., part] * share for part in range(3))
-        score = np.ldexp(score, -SCORE_BITS)
-        return cls(count.sum(axis=1), count, np.asarray(hits, np.float64), score)
+        count, hits, score = (cells[..., part].astype(np.float64) * share for part in range(3))
+        score = np.asarray(np.ldexp(score, -SCORE_BITS))
+        return cls(count.sum(axis=1), count, hits, score)

@@ -22,6 +22,7 @@ import pandas as pd
 from kdcal_core.data import FloatArray, IntArray, ScoredSet
 from kdcal_core.data.array_checks import digest_arrays
 from kdcal_core.diagnostics.group_measures import Division, declared_divisions
+from kdcal_core.diagnostics.summaries.cluster_blocks import SCORE_BITS, group_pit_ends
 from kdcal_core.diagnostics.summaries.score_grid import (
     GRID,
     bucket_starts,
@@ -34,6 +35,9 @@ MOST_VALUES = 200
 """Different values of a column that are counted."""
 MOST_GROUPS = 500
 """Combinations of the columns' values that are counted."""
+
+GROUP_BLOCKS = 128
+"""Random blocks of clusters, of which every combination has its own sums."""
 
 _THREADS = 2
 _SMALL_KEYS = 2**20
@@ -93,6 +97,15 @@ class GroupSummary:
         At each place rows, rows of which it is true, and the sum of their scores as two integers.
     grid : int
         Version of the grid.
+    weights : (g, 2) int64 or None
+        Rows of each combination and sum of their squared units, where rows have weights. All counts
+        are then of units.
+    block_place : (b,) int64 or None
+        Where rows have clusters. Ascending: the combination times 128, plus the random block of the
+        row's cluster; of PIT values that times 22, plus the bin of `group_pit_ends`.
+    block_count : (b, 3) int64 or None
+        At each such place rows, rows of which it is true, and sum of their scores, for the first
+        target.
 
     Examples
     --------
@@ -109,6 +122,9 @@ class GroupSummary:
     place: IntArray
     count: IntArray
     grid: int = GRID
+    weights: IntArray | None = None
+    block_place: IntArray | None = None
+    block_count: IntArray | None = None
 
     def __post_init__(self) -> None:
         g, last = len(self.values), len(self.values) * self._each
@@ -120,6 +136,8 @@ class GroupSummary:
             or (self.count < 0).any()
             or (np.diff(self.place, prepend=-1) <= 0).any()
             or (len(self.place) > 0 and self.place[-1] >= last)
+            or not (self.weights is None or self.weights.shape == (g, 2))
+            or (self.block_place is None) != (self.block_count is None)
             or any(
                 ((at < -1) | (at >= len(column))).any()
                 for at, column in zip(self.values.T, self.columns, strict=True)
@@ -142,7 +160,15 @@ class GroupSummary:
         if not isinstance(other, GroupSummary):
             return NotImplemented
         both = (self, other)
-        asked = [(one.targets, [column.name for column in one.columns]) for one in both]
+        asked = [
+            (
+                one.targets,
+                [column.name for column in one.columns],
+                one.weights is None,
+                one.block_place is None,
+            )
+            for one in both
+        ]
         if asked[0] != asked[1]:
             raise InputError(
                 "Two summaries have different groups", fix="Summarise the rows of each alone."
@@ -166,7 +192,23 @@ class GroupSummary:
             ]
         )
         added = _added(place, np.concatenate([self.count, other.count]))
-        return GroupSummary(columns, self.targets, values, *added)
+        weights: IntArray | None = None
+        blocks: tuple[IntArray, IntArray] | None = None
+        if self.weights is not None and other.weights is not None:
+            weights = np.zeros((len(values), 2), np.int64)
+            for to, one in zip(combination, (self.weights, other.weights), strict=True):
+                weights[to] += one
+        counted = [
+            (to[one.block_place // self._each_block], one.block_place, one.block_count)
+            for to, one in zip(combination, both, strict=True)
+            if one.block_place is not None and one.block_count is not None
+        ]
+        if counted:
+            places = [to * self._each_block + at % self._each_block for to, at, _ in counted]
+            blocks = _added(np.concatenate(places), np.concatenate([one for *_, one in counted]))
+        return GroupSummary(
+            columns, self.targets, values, *added, self.grid, weights, *(blocks or (None, None))
+        )
 
     @property
     def _each(self) -> int:
@@ -174,8 +216,33 @@ class GroupSummary:
         return len(self.targets) * len(upper_ends())
 
     @property
+    def of_forecasts(self) -> bool:
+        """Whether PIT values are counted."""
+        return self.block_count is not None and self.block_count.shape[1] == 1
+
+    @property
+    def _each_block(self) -> int:
+        """Places of a combination by block."""
+        return GROUP_BLOCKS * (len(group_pit_ends()) if self.of_forecasts else 1)
+
+    def by_block(self, label: IntArray, group: int) -> IntArray | None:
+        """Counts of the rows of a group by block of clusters, (128, 3); of PIT values (128, 22).
+
+        ``label`` (g,) is the group of each combination. None of rows without clusters.
+        """
+        if self.block_place is None or self.block_count is None:
+            return None
+        combination, place = np.divmod(self.block_place, self._each_block)
+        mine = label[combination] == group
+        found = np.zeros((self._each_block, self.block_count.shape[1]), np.int64)
+        np.add.at(found, place[mine], self.block_count[mine])
+        return found.reshape(GROUP_BLOCKS, -1)
+
+    @property
     def rows(self) -> IntArray:
         """Rows of each combination, (g,)."""
+        if self.weights is not None:
+            return self.weights[:, 0]
         combination, target, _ = self.places
         found = np.zeros(len(self.values), np.int64)
         np.add.at(found, combination[target == 0], self.count[target == 0, 0])
@@ -195,7 +262,9 @@ class GroupSummary:
         for one in self.columns:
             named += [one.name, *one.words, one.numbers]
         head = f"groups {self.grid} {self.targets} {[len(one.words) for one in self.columns]}"
-        return digest_arrays(head, *named, self.values, self.place, self.count)
+        more = (self.weights, self.block_place, self.block_count)
+        some = [one for one in more if one is not None]
+        return digest_arrays(head, *named, self.values, self.place, self.count, *some)
 
     def divisions(self) -> list[Division]:
         """Group of each combination (g,), and the groups' names, by each column and by all.
@@ -232,7 +301,13 @@ def asked_targets(
 
 
 def class_groups(
-    frame: pd.DataFrame, scored: ScoredSet, event: int | None = None, *, every_class: bool = False
+    frame: pd.DataFrame,
+    scored: ScoredSet,
+    event: int | None = None,
+    *,
+    every_class: bool = False,
+    times: IntArray | None = None,
+    cluster: IntArray | None = None,
 ) -> GroupSummary:
     """The summary of a batch of a classifier's rows.
 
@@ -246,6 +321,10 @@ def class_groups(
     every_class : bool
         Whether to count every class's probability too, for areas under ROC curves of more than
         two classes.
+    times : (n,) int64, optional
+        Units of each row, where rows have weights.
+    cluster : (n,) int64, optional
+        Numbers of the rows' clusters, where rows depend on one another.
 
     Raises
     ------
@@ -261,12 +340,18 @@ def class_groups(
     (('False', 'True'), [1, 1], [1, 0])
     """
     asked = asked_targets(len(scored.classes), event, every_class=every_class)
-    return _summary(frame, asked, scored.proba, scored.y)
+    return _summary(frame, asked, scored.proba, scored.y, times, cluster)
 
 
-def pit_groups(frame: pd.DataFrame, pit: FloatArray) -> GroupSummary:
+def pit_groups(
+    frame: pd.DataFrame,
+    pit: FloatArray,
+    times: IntArray | None = None,
+    cluster: IntArray | None = None,
+) -> GroupSummary:
     """As `class_groups`, of PIT values (n,) in [0, 1]."""
-    return _summary(frame, (None,), pit[:, np.newaxis], np.full(len(pit), -1))
+    nothing = np.full(len(pit), -1)
+    return _summary(frame, (None,), pit[:, np.newaxis], nothing, times, cluster, pit=True)
 
 
 def sum_of_groups(one: GroupSummary | None, other: GroupSummary | None) -> GroupSummary | None:
@@ -291,18 +376,39 @@ def _summary(
     asked: tuple[int | None, ...],
     proba: FloatArray,
     y: IntArray,
+    times: IntArray | None,
+    cluster: IntArray | None,
+    *,
+    pit: bool = False,
 ) -> GroupSummary:
     found = [_values_of(frame[name], str(name)) for name in frame.columns]
     columns = tuple(column for column, _ in found)
     values, combination = _combinations(found)
-    each = partial(_counted, combination, len(values), proba, y)
+    each = partial(_counted, combination, len(values), proba, y, times=times)
     places, counts = [], []
     with ThreadPoolExecutor(_THREADS) as pool:
         for target, (group, cell, count) in enumerate(pool.map(each, asked)):
             places.append((group * len(asked) + target) * len(upper_ends()) + cell)
             counts.append(count)
     added = _added(np.concatenate(places), np.concatenate(counts))
-    return GroupSummary(columns, asked, values, *added)
+    weights, blocks = None, None
+    if times is not None:
+        weights = np.zeros((len(values), 2), np.int64)
+        for at, part in enumerate((np.ones_like(times), np.square(times))):
+            np.add.at(weights[:, at], combination, part)
+    if cluster is not None:
+        block = combination * GROUP_BLOCKS + cluster % GROUP_BLOCKS
+        many = np.ones(len(block), np.int64) if times is None else times
+        if pit:
+            bins = np.searchsorted(group_pit_ends(), proba[:, 0])
+            blocks = _added(block * len(group_pit_ends()) + bins, many[:, np.newaxis])
+        else:
+            said = proba.argmax(axis=1) if asked[0] is None else np.full(len(y), asked[0])
+            score = np.minimum(proba[np.arange(len(y)), said], 1.0)
+            fixed = np.rint(score * 2.0**SCORE_BITS).astype(np.int64)
+            parts = [many, many * (y == said), many * fixed]
+            blocks = _added(block, np.column_stack(parts))
+    return GroupSummary(columns, asked, values, *added, GRID, weights, *(blocks or (None, None)))
 
 
 def _combinations(found: Sequence[tuple[GroupColumn, IntArray]]) -> tuple[IntArray, IntArray]:
@@ -338,7 +444,12 @@ def load_group_kernel() -> None:
 
 
 def _counted(
-    group: IntArray, n_groups: int, proba: FloatArray, y: IntArray, target: int | None
+    group: IntArray,
+    n_groups: int,
+    proba: FloatArray,
+    y: IntArray,
+    target: int | None,
+    times: IntArray | None = None,
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Groups, cells and counts (m, 4) of rows; of few rows each for itself."""
     n_cells = len(upper_ends())
@@ -346,15 +457,17 @@ def _counted(
         said = proba.argmax(axis=1) if target is None else np.full(len(y), target)
         score = np.minimum(proba[np.arange(len(y)), said], 1.0)
         fixed = (score * 2.0**_BITS).astype(np.int64)
-        ones = np.ones(len(score), np.int64)
+        many = np.ones(len(score), np.int64) if times is None else times
         high, low = fixed >> _LOW, fixed & ((1 << _LOW) - 1)
-        return group, cell_index(score), np.column_stack([ones, y == said, high, low])
+        parts = np.column_stack([np.ones_like(many), y == said, high, low])
+        return group, cell_index(score), parts * many[:, np.newaxis]
     from kdcal_core.diagnostics.summaries._summary_kernels import add_groups
 
     total = np.zeros((n_groups, n_cells, 4), np.int64)
     rows = np.ascontiguousarray(proba, dtype=np.float64), y.astype(np.int64, copy=False)
     label = -1 if target is None else target
-    add_groups(group, *rows, label, upper_ends(), bucket_starts(), total)
+    many = np.empty(0, np.int64) if times is None else times
+    add_groups(group, *rows, many, label, upper_ends(), bucket_starts(), total)
     groups, cells = np.nonzero(total[:, :, 0])
     return groups, cells, total[groups, cells]
 
@@ -362,7 +475,7 @@ def _counted(
 def _added(place: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:
     """Different places, and the sums of the counts (m, 4) there."""
     every, inverse = np.unique(place, return_inverse=True)
-    total = np.zeros((4, len(every)), np.int64)
+    total = np.zeros((count.shape[1], len(every)), np.int64)
     for at, part in enumerate(count.T):
         np.add.at(total[at], inverse, part)
     return every, np.ascontiguousarray(total.T)

@@ -7,27 +7,39 @@ lie evenly, so that an area or the largest gap is off by less than that.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.diagnostics.regression.fault import PitSample, smooth_test
+from kdcal_core.diagnostics.regression.dependent_pit import band_rows, gap_draws, wider
+from kdcal_core.diagnostics.regression.fault import (
+    PitSample,
+    smooth_of_units,
+    smooth_parts,
+    smooth_test,
+)
+from kdcal_core.diagnostics.regression.pit_curves import LEVELS
 from kdcal_core.diagnostics.regression.uniformity import (
     CLIP,
+    DRAWS,
     FINE,
+    DrawnGaps,
     UniformityTest,
     anderson_darling_of,
     cramer_von_mises_of,
     frosini_of,
     kolmogorov_smirnov_of,
+    tests_of_draws,
 )
+from kdcal_core.diagnostics.summaries.cluster_blocks import BlockSums, EffectOf, pit_ends
 from kdcal_core.diagnostics.summaries.score_grid import upper_ends
-from kdcal_core.statistics import bounded_mean_of_counts
+from kdcal_core.statistics import Dependence, bounded_mean_of_counts
 
 _DRAWS = 10_000
+_LEVELS: FloatArray = np.asarray(LEVELS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,3 +173,114 @@ class PitCells(PitSample):
     ) -> tuple[float, float, float]:
         counts = self.count[self._some].astype(np.float64)
         return bounded_mean_of_counts(values, counts, least, most, level)
+
+
+@dataclass(frozen=True, eq=False)
+class ClusteredPit(PitCells):
+    """PIT values of rows in clusters: how they vary together follows from random blocks of these.
+
+    Attributes
+    ----------
+    blocks : (B, V) array
+        Rows by block of clusters and bin of ``bin_ends``, as floating-point numbers.
+    bin_ends : (V,) array
+        By default :func:`~kdcal_core.diagnostics.summaries.cluster_blocks.pit_ends`.
+    """
+
+    blocks: FloatArray
+    bin_ends: FloatArray = field(default_factory=pit_ends)
+
+    @cached_property
+    def levels(self) -> FloatArray:
+        """Levels at which distribution functions are compared."""
+        return _LEVELS if len(self.bin_ends) > len(_LEVELS) else np.arange(1, 20) / 20.0
+
+    @cached_property
+    def together(self) -> tuple[FloatArray, FloatArray, Dependence]:
+        """Rows that stand for those of each block and bin: PIT value, share, and block."""
+        block, bin_ = np.nonzero(self.blocks)
+        ends = self.bin_ends
+        middle = (ends + np.concatenate([[0.0], ends[:-1]])) / 2.0
+        found = Dependence.of("cluster", block)
+        return middle[bin_], self.blocks[block, bin_] / float(self.blocks.sum()), found
+
+    @cached_property
+    def sums(self) -> BlockSums:
+        """The rows of each block."""
+        return BlockSums(self.blocks.sum(axis=1))
+
+    def drawn(self, level: float, seed: int) -> DrawnGaps:
+        """Draws of the gap at the levels of 0.01 to 0.99, around what is seen."""
+        pit, share, together = self.together
+        seen = self.shares(self.levels)
+        gaps = gap_draws(pit, share, self.levels, together, draws=DRAWS, seed=seed, centre=seen)
+        return DrawnGaps(gaps, wider(together, level), "clusters")
+
+    def level_effects(self, at: FloatArray) -> FloatArray:
+        """By how much clusters multiply the variance of the share below each level, (g,)."""
+        shares = self.shares(at)
+        last = np.searchsorted(self.bin_ends, at - 1e-12)
+        reached = np.cumsum(self.blocks, axis=1)[:, last]
+        away = reached - self.sums.mass[:, np.newaxis] * shares
+        own = (self.n * shares * (1.0 - shares)).tolist()
+        return np.array(
+            [self.sums.effect(one, its, "share") for one, its in zip(away.T, own, strict=True)]
+        )
+
+    def band_rows(self, at: FloatArray, level: float, *, bins: bool = False) -> float:
+        """As how many independent rows they count for a simultaneous band."""
+        ends = np.isclose(at[:, np.newaxis], self.bin_ends).any(axis=1)
+        at = at if ends.all() else np.arange(1, 20) / 20.0
+        pit, share, together = self.together
+        return band_rows(pit, share, at, together, level, bins=bins, rows=float(self.n))
+
+    def tests(self, seed: int = 0) -> tuple[UniformityTest, ...]:
+        return self._by_draws(self._plain.tests(seed), seed)
+
+    def anderson_darling(self) -> UniformityTest:
+        return self._by_draws((self._plain.anderson_darling(),))[0]
+
+    @property
+    def _plain(self) -> PitCells:
+        return PitCells(self.count)
+
+    def _by_draws(
+        self, found: tuple[UniformityTest, ...], seed: int = 0
+    ) -> tuple[UniformityTest, ...]:
+        """The tests with p values from draws of whole clusters."""
+        at = self.levels
+        pit, share, together = self.together
+        drawn = gap_draws(pit, share, at, together, draws=_DRAWS, seed=seed)
+        return tests_of_draws(found, self.shares(at) - at, drawn, at, "clusters", seed)
+
+    def smooth(self, bias: float, square: float) -> tuple[float, FloatArray]:
+        pit, share, together = self.together
+        sums = np.array([12.0**0.5 * bias, 5.0**0.5 * (6.0 * square - 0.5)])
+        return smooth_of_units(share * smooth_parts(pit), together, sums)
+
+    def kolmogorov(self) -> float:
+        return self._by_draws((self._plain._largest_gap(),))[0].p_value
+
+    def share_rows(self, hit: Any, rate: float) -> float:
+        away = np.asarray(hit, np.float64) - rate
+        return self.n / self.effect(away, "share")
+
+    @cached_property
+    def _bins(self) -> IntArray:
+        return np.searchsorted(self.bin_ends, upper_ends()[self._some])
+
+    def effect(self, away: FloatArray, of: EffectOf = "mean") -> float:
+        """By how much clusters multiply the variance of the mean of values with mean 0, (c,)."""
+        count, bins = self.count[self._some].astype(np.float64), self._bins
+        size = len(self.bin_ends)
+        mass, total = (np.bincount(bins, one, size) for one in (count, count * away))
+        middle = np.divide(total, mass, out=np.zeros(size), where=mass > 0.0)
+        own = float(mass @ np.square(middle))
+        return self.sums.effect(np.asarray(self.blocks @ middle), own, of)
+
+    def bounded_mean(
+        self, values: FloatArray, least: float, most: float, level: float
+    ) -> tuple[float, float, float]:
+        counts = self.count[self._some].astype(np.float64)
+        effect = self.effect(values - float(counts @ values / counts.sum()))
+        return bounded_mean_of_counts(values, counts, least, most, level, effect)

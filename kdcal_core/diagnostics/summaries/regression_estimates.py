@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kdcal_core.data import FloatArray
+from kdcal_core.data.binning import uniform_edges
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regression.coverage import STATED, Coverage, CoverageRow, row_of_means
 from kdcal_core.diagnostics.regression.distribution_scores import (
@@ -36,14 +37,24 @@ from kdcal_core.diagnostics.regression.pit_curves import (
 from kdcal_core.diagnostics.regression.uniformity import (
     UniformityTest,
     quantile_error_of,
+    quantile_error_of_draws,
     wasserstein_of,
+    wasserstein_of_draws,
 )
+from kdcal_core.diagnostics.summaries.pit_cells import ClusteredPit, PitCells
 from kdcal_core.diagnostics.summaries.regression_summary import RegressionSummary, nearest
 from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.distributions import central_intervals
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import normal_quantile, ratio_interval, t_quantile
+from kdcal_core.statistics import (
+    design_of,
+    normal_quantile,
+    pooled,
+    ratio_interval,
+    small_sample_factor,
+    t_quantile,
+)
 
 _LEVELS: FloatArray = np.asarray(LEVELS)
 
@@ -68,9 +79,10 @@ def summary_pit_histogram(
     """
     check_level(level)
     counts = np.bincount(bins_of_cells(bins), summary.pit.astype(np.float64), bins)
-    return histogram_of_counts(
-        counts.astype(np.float64), summary.n, float(summary.n), level, "simultaneous"
-    )
+    rows, cells = float(summary.n), summary.cells
+    if isinstance(cells, ClusteredPit) and bins > 1:
+        rows = cells.band_rows(uniform_edges(bins)[1:-1], level, bins=True)
+    return histogram_of_counts(counts.astype(np.float64), summary.n, rows, level, "simultaneous")
 
 
 def summary_ecdf(summary: RegressionSummary, *, level: float = 0.95) -> EcdfDifference:
@@ -85,9 +97,15 @@ def summary_ecdf(summary: RegressionSummary, *, level: float = 0.95) -> EcdfDiff
     0.0
     """
     check_level(level)
-    return ecdf_of_shares(
-        summary.cells.shares(_LEVELS), _LEVELS, summary.n, float(summary.n), level
-    )
+    rows = _band_rows(summary, _LEVELS, level)
+    return ecdf_of_shares(summary.cells.shares(_LEVELS), _LEVELS, summary.n, rows, level)
+
+
+def _band_rows(summary: RegressionSummary, at: FloatArray, level: float) -> float:
+    cells = summary.cells
+    if not isinstance(cells, ClusteredPit):
+        return float(summary.n)
+    return cells.band_rows(at, level)
 
 
 def summary_quantiles(
@@ -103,8 +121,12 @@ def summary_quantiles(
     check_level(level)
     at = np.asarray(summary.stated or levels)
     observed = summary.below / summary.n if summary.stated else summary.cells.shares(at)
-    rows = np.full(len(at), float(summary.n))
-    return quantiles_of_shares(observed, at, rows, summary.n, float(summary.n), level)
+    cells, rows = summary.cells, np.full(len(at), float(summary.n))
+    if isinstance(cells, ClusteredPit):
+        effects = summary.level_effects() if summary.stated else cells.level_effects(at)
+        rows = rows / effects
+    band = _band_rows(summary, at, level)
+    return quantiles_of_shares(observed, at, rows, summary.n, band, level)
 
 
 def summary_uniformity(summary: RegressionSummary, seed: int = 0) -> tuple[UniformityTest, ...]:
@@ -142,6 +164,8 @@ def summary_wasserstein(
     """As :func:`kdcal_core.diagnostics.wasserstein`."""
     check_level(level)
     cells = summary.cells
+    if isinstance(cells, ClusteredPit):
+        return wasserstein_of_draws(cells.area, cells.drawn(level, seed), summary.n, level)
     return wasserstein_of(cells.area, cells.fine, float(summary.n), summary.n, level, seed)
 
 
@@ -184,8 +208,10 @@ def _coverage_row(
     if scale is not None:
         mean, low, high = (value / scale for value in means[1])
         means.append((mean, low, high))
-    share = float(summary.inside[summary.intervals.index(stated)]) / summary.n
-    return row_of_means(stated, share, float(summary.n), means, summary.n, level)
+    at = summary.intervals.index(stated)
+    rows = summary.n / summary.share_effect(at)
+    share, student = float(summary.inside[at]) / summary.n, summary.clusters is not None
+    return row_of_means(stated, share, rows, means, summary.n, level, student=student)
 
 
 def summary_scale(summary: RegressionSummary) -> float | None:
@@ -247,12 +273,19 @@ def summary_regression_estimates(
             "root of the normal interval of the mean square",
         ),
         **truth,
-        "qce": quantile_error_of(cells.shares(_LEVELS), _LEVELS, float(n), n, "l2", level, seed),
+        "qce": _quantile_error(cells, n, level, seed),
         "wasserstein": summary_wasserstein(summary, level=level, seed=seed),
         "smis95": central.smis,
         "coverage95": central.coverage,
         "width95": central.width,
     }
+
+
+def _quantile_error(cells: PitCells, n: int, level: float, seed: int) -> Estimate:
+    share = cells.shares(_LEVELS)
+    if isinstance(cells, ClusteredPit):
+        return quantile_error_of_draws(share, _LEVELS, cells.drawn(level, seed), n, level)
+    return quantile_error_of(share, _LEVELS, float(n), n, "l2", level, seed)
 
 
 def _log_score(summary: RegressionSummary, level: float) -> Estimate:
@@ -292,12 +325,32 @@ def summary_bias(summary: RegressionSummary, *, level: float = 0.95) -> Estimate
     if n > 1:
         y, _, error = summary.drawn.T
         spread = 0.5 * (variance + np.square(y - float(total / n))) / deviation
-        (_, covariance), (_, own) = np.cov(error, spread) / n
-        of_errors = float(squares / n - (errors / n) ** 2) / (n - 1)
+        (_, covariance), (_, own) = _covariance(summary, error, spread) / n
+        of_errors = float(squares / n - (errors / n) ** 2) / (n - 1) * summary.effect("error")
         reach = t_quantile(level, n - 1)
         low, high = ratio_interval(bias, deviation, of_errors, float(covariance), float(own), reach)
     value = bias / deviation
     return fieller_estimate((value, min(low, value), max(high, value)), n, level, *STANDARD_BIAS)
+
+
+def _covariance(summary: RegressionSummary, error: FloatArray, spread: FloatArray) -> FloatArray:
+    """Of the drawn rows' values, times what clusters add to the products of their sums, (2, 2)."""
+    found = np.cov(error, spread)
+    together = summary.drawn_dependence
+    if together is None or len(error) < 2:
+        return np.asarray(found)
+    parts = np.stack([error - error.mean(), spread - spread.mean()])
+    totals = pooled(parts, together)
+    units = len(np.unique(together.unit))
+    if units < 2:
+        return np.asarray(found)
+    # of drawn rows fewer are of one cluster than of all: pairs count as many times more
+    pairs = totals @ totals.T - parts @ parts.T
+    pairs[np.diag(pairs) < 0.0] = 0.0
+    pairs[:, np.diag(pairs) == 0.0] = 0.0
+    more = summary.n / len(error)
+    factor = small_sample_factor(units)
+    return np.asarray((parts @ parts.T + pairs * more) / len(error) * factor)
 
 
 def summary_skill(
@@ -321,6 +374,7 @@ def summary_skill(
     return ratio_estimate(
         trivial - own,
         trivial,
+        weight=design_of(None, summary.drawn_dependence),
         level=level,
         name=CRPS_SKILL[0],
         label=CRPS_SKILL[1],
@@ -336,5 +390,5 @@ def summary_mean(summary: RegressionSummary, what: str, level: float) -> tuple[f
     if n < 2:
         return mean, -np.inf, np.inf
     variance = max(square / n - mean * mean, 0.0) / (n - 1)
-    half = normal_quantile(level) * variance**0.5
+    half = normal_quantile(level) * (variance * summary.effect(what)) ** 0.5
     return mean, mean - half, mean + half

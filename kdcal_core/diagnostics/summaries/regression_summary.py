@@ -15,6 +15,15 @@ from kdcal_core.data import FloatArray, IntArray, Task, check_weight
 from kdcal_core.data.array_checks import digest_arrays
 from kdcal_core.diagnostics.regression.coverage import STATED, checked_outcome, interval_scores
 from kdcal_core.diagnostics.regression.distribution_scores import log_scores
+from kdcal_core.diagnostics.summaries.cluster_blocks import (
+    BLOCKS,
+    BlockSums,
+    ClusterNames,
+    ForecastBlocks,
+    block_sums,
+    pit_ends,
+    sum_of_clusters,
+)
 from kdcal_core.diagnostics.summaries.drawn_rows import row_numbers
 from kdcal_core.diagnostics.summaries.exact_sums import SHAPE, exact_sum, exact_value
 from kdcal_core.diagnostics.summaries.group_summary import (
@@ -22,7 +31,7 @@ from kdcal_core.diagnostics.summaries.group_summary import (
     pit_groups,
     sum_of_groups,
 )
-from kdcal_core.diagnostics.summaries.pit_cells import PitCells
+from kdcal_core.diagnostics.summaries.pit_cells import ClusteredPit, PitCells
 from kdcal_core.diagnostics.summaries.row_weights import (
     RowWeights,
     sum_of_weights,
@@ -32,6 +41,7 @@ from kdcal_core.diagnostics.summaries.row_weights import (
 from kdcal_core.diagnostics.summaries.score_grid import GRID, cell_index, upper_ends
 from kdcal_core.distributions import PredictiveDistribution, central_intervals
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import Dependence
 
 MOST_ROWS = 2**33
 DRAWN = 65_536
@@ -48,6 +58,8 @@ _ROW = (
     "square's rest",
     "size",
 )
+_OF_CELLS = ("PIT value", "outcome", "square's rest", "size")
+"""Quantities whose sums by cluster nothing asks for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +111,10 @@ class RegressionSummary:
         part in 2^53 of each row's value.
     times : (m,) int64 or None
         Units of the drawn rows, where rows have weights.
+    clusters : ForecastBlocks or None
+        Where rows of one cluster depend on one another.
+    drawn_clusters : (m,) int64 or None
+        Numbers of the clusters of the drawn rows.
 
     Examples
     --------
@@ -128,6 +144,8 @@ class RegressionSummary:
     groups: GroupSummary | None = None
     weights: RowWeights | None = None
     times: IntArray | None = None
+    clusters: ForecastBlocks | None = None
+    drawn_clusters: IntArray | None = None
 
     def __post_init__(self) -> None:
         rows = self.n if self.weights is None else self.weights.rows
@@ -189,9 +207,9 @@ class RegressionSummary:
             np.concatenate([self.drawn, other.drawn])[least],
             groups=sum_of_groups(self.groups, other.groups),
             weights=sum_of_weights(self.weights, other.weights),
-            times=None
-            if self.times is None or other.times is None
-            else np.concatenate([self.times, other.times])[least],
+            times=_both(self.times, other.times, least),
+            clusters=sum_of_clusters(self.clusters, other.clusters),
+            drawn_clusters=_both(self.drawn_clusters, other.drawn_clusters, least),
         )
 
     @property
@@ -202,7 +220,55 @@ class RegressionSummary:
     @property
     def cells(self) -> PitCells:
         """The PIT values."""
-        return PitCells(self.pit)
+        if self.clusters is None:
+            return PitCells(self.pit)
+        return ClusteredPit(self.pit, self.clusters.pit.astype(np.float64) * self.unit)
+
+    @property
+    def unit(self) -> float:
+        """As how many rows a unit of the counts by cluster counts."""
+        return 1.0
+
+    @property
+    def drawn_dependence(self) -> Dependence | None:
+        """How the drawn rows depend on one another."""
+        if self.drawn_clusters is None or self.clusters is None:
+            return None
+        found = Dependence.of("cluster", self.drawn_clusters, self.clusters.names.column)
+        return None if found.alone else found
+
+    def effect(self, what: str) -> float:
+        """By how much clusters multiply the variance of the mean of a quantity."""
+        if self.clusters is None:
+            return 1.0
+        blocks = BlockSums(self.clusters.pit.sum(axis=1) * self.unit)
+        number = quantities(self.intervals, self.has_truth).index(what)
+        totals = self.clusters.totals(number) * self.unit
+        first, second = self.exact_moments(what)
+        own = float(second - first * first / Fraction(self.n))
+        # what the blocks' sums lose by rounding moves their mean
+        away = totals - totals.sum() / blocks.n * blocks.mass
+        return blocks.effect(away, own)
+
+    def share_effect(self, inside: int) -> float:
+        """The same of the share of outcomes in one of the central intervals."""
+        if self.clusters is None:
+            return 1.0
+        blocks = BlockSums(self.clusters.pit.sum(axis=1) * self.unit)
+        share = float(self.inside[inside]) / self.n
+        away = self.clusters.inside[:, inside] * self.unit - share * blocks.mass
+        return blocks.effect(away, self.n * share * (1.0 - share), "share")
+
+    def level_effects(self) -> FloatArray:
+        """The same of the shares of rows below the stated levels, (L,)."""
+        if self.clusters is None:
+            return np.ones(len(self.below))
+        blocks = BlockSums(self.clusters.pit.sum(axis=1) * self.unit)
+        shares = self.below / self.n
+        away = self.clusters.below * self.unit - blocks.mass[:, np.newaxis] * shares
+        own = self.n * shares * (1.0 - shares)
+        each = zip(away.T, own.tolist(), strict=True)
+        return np.array([blocks.effect(one, its, "share") for one, its in each])
 
     @property
     def digest(self) -> str:
@@ -210,7 +276,12 @@ class RegressionSummary:
         arrays = self.pit, self.below, self.inside, self.sums, self.ends, self.order, self.drawn
         head = f"regression {self.grid}\n{self.family}\n{self.stated}\n{self.impossible}"
         if self.weights is not None:
-            return digest_arrays(f"{head}\n{self.weights}", *arrays, self.times)
+            head, arrays = f"{head}\n{self.weights}", (*arrays, self.times)  # type: ignore[assignment]
+        if self.clusters is not None:
+            of, names = self.clusters, self.clusters.names
+            more = (names.least, of.pit, of.inside, of.below, of.place, of.sums)
+            arrays = (*arrays, *more, self.drawn_clusters)  # type: ignore[assignment]
+            head = f"{head}\n{names.column}"
         return digest_arrays(head, *arrays)
 
     def moments(self, what: str) -> tuple[float, float]:
@@ -257,6 +328,8 @@ def summarise_regression(
     groups: pd.DataFrame | None = None,
     weight: Any = None,
     unit: float | None = None,
+    cluster: IntArray | None = None,
+    column: str = "",
 ) -> RegressionSummary:
     """The summary of a batch of rows.
 
@@ -273,12 +346,17 @@ def summarise_regression(
     true_mean : (n,) array, optional
         The true conditional means, which a simulation knows.
     groups : DataFrame of n rows, optional
-        The columns of the declared groups, of rows without weights.
+        The columns of the declared groups.
     weight : (n,) array, optional
         Row weights above zero.
     unit : float, optional
         In which they are counted, by default that of this batch
         (:func:`~kdcal_core.diagnostics.summaries.row_weights.unit_of_weights`).
+    cluster : (n,) int64, optional
+        Numbers of the rows' clusters
+        (:func:`~kdcal_core.diagnostics.summaries.cluster_blocks.cluster_numbers`).
+    column : str
+        Name of their column.
 
     Raises
     ------
@@ -312,9 +390,11 @@ def summarise_regression(
     rows += [_rest_of_square(outcome), np.abs(outcome)]
     intervals = intervals_of(stated)
     inside = np.zeros(len(intervals), np.int64)
+    covered: list[NDArray[np.bool_]] = []
     for at, one in enumerate(intervals):
         low, high = distribution.interval(one)
-        inside[at] = _count((low <= outcome) & (outcome <= high), times)
+        covered.append((low <= outcome) & (outcome <= high))
+        inside[at] = _count(covered[-1], times)
         rows += [high - low, interval_scores(low, high, outcome, one)]
     truth = None if true_mean is None else checked_outcome(true_mean, n, "true mean")
     if truth is not None:
@@ -325,6 +405,18 @@ def summarise_regression(
             for what, row in zip(quantities(intervals, truth is not None), rows, strict=True)
             for part in (row, np.square(row))
         ]
+    clusters = None
+    if cluster is not None and n:
+        names = quantities(intervals, truth is not None)
+        clusters = _blocks(
+            {at: row for at, row in enumerate(rows) if names[at] not in _OF_CELLS},
+            cluster,
+            column,
+            pit,
+            times,
+            [(pit <= one) for one in stated or ()],
+            covered,
+        )
     order = random.view(np.int64)
     least = np.argpartition(order, DRAWN)[:DRAWN] if n > DRAWN else np.arange(n)
     least = least[np.argsort(order[least])]
@@ -342,9 +434,57 @@ def summarise_regression(
         np.array([outcome.min(), outcome.max()]),
         order[least],
         np.column_stack([outcome, crps, error])[least],
-        groups=None if groups is None else pit_groups(groups, pit),
+        groups=None if groups is None else pit_groups(groups, pit, times, cluster),
         weights=None if times is None or unit is None else RowWeights.of(times, unit),
         times=None if times is None else times[least],
+        clusters=clusters,
+        drawn_clusters=None if cluster is None else cluster[least],
+    )
+
+
+def _both(one: IntArray | None, other: IntArray | None, rows: IntArray) -> IntArray | None:
+    return None if one is None or other is None else np.concatenate([one, other])[rows]
+
+
+def _blocks(
+    rows: dict[int, FloatArray],
+    cluster: IntArray,
+    column: str,
+    pit: FloatArray,
+    times: IntArray | None,
+    below: Sequence[NDArray[np.bool_]],
+    inside: Sequence[NDArray[np.bool_]],
+) -> ForecastBlocks:
+    """Sums by block of the clusters; ``rows`` holds the values (n,) of quantities by number."""
+    block = cluster % BLOCKS
+    weight = None if times is None else times.astype(np.float64)
+
+    def counted(place: IntArray, size: int, those: Any = slice(None)) -> IntArray:
+        mass = None if weight is None else weight[those]
+        found = np.bincount(place[those], weights=mass, minlength=size)
+        return found.astype(np.int64)  # sums of whole numbers below 2^53 are exact
+
+    def shares(flags: Sequence[NDArray[np.bool_]]) -> IntArray:
+        found = np.zeros((BLOCKS, len(flags)), np.int64)
+        for at, those in enumerate(flags):
+            found[:, at] = counted(block, BLOCKS, those)
+        return found
+
+    size = len(pit_ends())
+    by_cell = counted(block * size + np.searchsorted(pit_ends(), pit), BLOCKS * size)
+    places, sums = [], []
+    for number, values in rows.items():
+        found = block_sums(values if weight is None else values * weight, block, number)
+        places += found[0]
+        sums += found[1]
+    order = np.argsort(places)
+    return ForecastBlocks(
+        ClusterNames.of(cluster, column),
+        by_cell.reshape(BLOCKS, size),
+        shares(inside),
+        shares(below),
+        np.array(places, np.int64)[order],
+        np.array(sums, np.int64).reshape(-1, BLOCKS)[order],
     )
 
 
@@ -371,6 +511,10 @@ class _EffectiveRows(RegressionSummary):
     @property
     def digest(self) -> str:
         return self.of
+
+    @property
+    def unit(self) -> float:
+        return float(self.share)
 
     def exact_moments(self, what: str) -> tuple[Fraction, Fraction]:
         first, second = super().exact_moments(what)
@@ -414,6 +558,9 @@ def effective_forecasts(summary: RegressionSummary) -> RegressionSummary:
         summary.order[rows],
         summary.drawn[rows],
         weights=summary.weights,
+        groups=summary.groups,
+        clusters=summary.clusters,
+        drawn_clusters=None if summary.drawn_clusters is None else summary.drawn_clusters[rows],
         share=Fraction(n, summary.n),
         of=summary.digest,
     )

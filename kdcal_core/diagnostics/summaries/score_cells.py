@@ -158,7 +158,8 @@ class ScoreCells:
         bins, size = coarse_of_cells()[self.place], len(coarse_ends())
         table = bin_sums(bins * n_bins + index, size * n_bins, rows).reshape(size, n_bins)
         whole = table.sum(axis=1, keepdims=True)
-        return np.divide(table, whole, out=np.zeros_like(table), where=whole > 0.0)
+        found: FloatArray = np.divide(table, whole, out=np.zeros_like(table), where=whole > 0.0)
+        return found
 
     def fewer(self, effect: float) -> ScoreCells:
         """The cells of as many independent rows as these count for."""
