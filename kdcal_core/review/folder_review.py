@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kdcal_core.data import weight_column
+from kdcal_core.data.column_doubts import Doubt
 from kdcal_core.data.parquet_folder import (
     PartedFiles,
     digest_of_files,
@@ -39,6 +40,7 @@ from kdcal_core.review.reader import ReviewReader
 from kdcal_core.review.review import Review
 from kdcal_core.review.workspace import Workspace
 from kdcal_core.store.disk import digest_of
+from kdcal_core.text import listed
 
 _ROWS_ONLY = {
     "time": "the intervals of dependent rows need the rows in the order of their times",
@@ -110,7 +112,22 @@ def sampled_review(
         weight = weight_column(reader.frame("calibration", [review.roles.weight]), review.roles)
         assert weight is not None
         size = replace(size, unit=unit_of_weights(weight, size.rows))
-    return review, size
+    doubts = tuple(_of_clusters(one, given) for one in review.doubts)
+    return replace(review, doubts=doubts), size
+
+
+def _of_clusters(doubt: Doubt, given: NamedFiles) -> Doubt:
+    """The question of rows that belong together, without counts, which are those of the sample."""
+    if doubt.about != "cluster":
+        return doubt
+    names = listed([repr(one.answer[:40]) for one in doubt.choices if one.answer])
+    sentence = (
+        f"{names} may name what several rows belong to. If rows of one are alike, intervals that "
+        "count each row as independent are too narrow. Give "
+        f"{given.option('cluster', doubt.choices[0].answer)} for that, or an empty name where rows "
+        "are independent."
+    )
+    return replace(doubt, sentence=sentence)
 
 
 def source_of(review: Review, given: NamedFiles, calibrator: str | None = None) -> SourceFiles:

@@ -323,12 +323,12 @@ def test_a_check_that_must_be_answered_is_not_passed_over(tmp_path: Path) -> Non
 def test_what_needs_the_rows_is_refused(tmp_path: Path) -> None:
     folder, whole = written(tmp_path, 2, 1.0)
     asked = config(folder)
-    for name, value in (("cluster", "place"), ("evaluation", str(whole)), ("training", str(whole))):
+    for name, value in (("time", "place"), ("evaluation", str(whole)), ("training", str(whole))):
         with pytest.raises(
             InputError, match=f"{name} cannot be given for a folder or a list of files: "
         ):
             run_gate(replace(asked, files=replace(asked.files, **{name: value})))
-    with pytest.raises(InputError, match="calibrator cannot be given for a folder"):
+    with pytest.raises(InputError, match="no such file"):
         run_gate(replace(asked, calibrator="beta.kdcal"))
 
 
@@ -528,20 +528,43 @@ def test_a_model_scores_the_folder_that_is_judged(
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_a_calibrators_output_is_scored_into_a_folder_that_is_judged(
+def test_a_calibrators_output_is_judged_block_by_block_or_scored_into_a_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     folder, whole = written(tmp_path, 2, 2.5)
     fit = ["calibrate", "--predictions", str(whole), "--target", "y", "--calibrator", "platt"]
     assert main([*fit, "--out", "platt.kdcal"]) == 0
-    with pytest.raises(InputError, match="kdcal score --calibrator") as found:
-        run_gate(replace(config(folder), calibrator=str(tmp_path / "platt.kdcal")))
-    assert "files.predictions" in str(found.value)
     words = ["score", "--calibrator", "platt.kdcal", "--predictions", "parts", "--keep", "y,ward"]
     assert main([*words, "-o", "scored"]) == 0
-    gates = [run_gate(config(one, groups=("ward",), codes=("KC001",))) for one in
-             (folder, tmp_path / "scored")]  # fmt: skip
-    before, after = (abs(one.content.checked.results[0].worst.estimate.value) for one in gates)
+    asked = [config(one, groups=("ward",), codes=("KC001",)) for one in
+             (folder, tmp_path / "scored", folder)]  # fmt: skip
+    asked[2] = replace(asked[2], calibrator=str(tmp_path / "platt.kdcal"))
+    gates = [run_gate(one) for one in asked]
+    before, after, direct = (
+        abs(one.content.checked.results[0].worst.estimate.value) for one in gates
+    )
     assert gates[1].content.checked.n == 3000
     assert after < 0.3 * before
+    assert direct == pytest.approx(after, abs=1e-9)
+    content = gates[2].content
+    assert content.headline.startswith("The calibrated model")
+    assert content.calibrator is not None
+    assert (content.calibrator.title, content.calibrator.rows) == (
+        "platt.kdcal",
+        content.subject.tables[0].digest,
+    )
+    assert content.rows_digest == gates[1].content.rows_digest
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_a_calibrator_is_not_judged_on_a_file_to_which_it_was_fitted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder, _ = written(tmp_path, 2, 2.5)
+    fit = ["calibrate", "--predictions", str(folder / "b.parquet"), "--target", "y"]
+    assert main([*fit, "--calibrator", "platt", "--out", "platt.kdcal"]) == 0
+    with pytest.raises(InputError, match="was fitted on the rows of one of the files") as found:
+        run_gate(replace(config(folder), calibrator=str(tmp_path / "platt.kdcal")))
+    assert found.value.file == "b.parquet"

@@ -238,7 +238,7 @@ def test_the_report_says_what_is_not_available(places, capsys):
 @pytest.mark.parametrize(
     ("more", "what"),
     [
-        (["--cluster", "p_yes"], "--cluster"),
+        (["--time", "p_yes"], "--time"),
         (["--bins", "51"], "51"),
         (["--evaluation", "x.csv"], "--evaluation"),
     ],
@@ -249,14 +249,19 @@ def test_what_needs_the_rows_is_refused(places, capsys, more, what):
     assert what in err
 
 
-def test_a_column_of_patients_is_a_warning_as_clusters_need_the_rows(places, capsys, tmp_path):
+def test_a_column_of_patients_is_asked_about_and_counted(places, capsys, tmp_path):
     for file in places[0].glob("*.parquet"):
         frame = pd.read_parquet(file)
         frame.assign(patient=np.arange(len(frame)) // 3).to_parquet(tmp_path / file.name)
     said = " ".join(run(capsys, "--predictions", tmp_path)[1].split())
     assert "'patient' may name what several rows belong to" in said
-    assert "an empty --cluster where rows are independent" in said
+    assert "Give --cluster patient for that, or an empty name" in said
     assert "several rows" not in run(capsys, "--predictions", tmp_path, "--cluster", "")[1]
+    code, out, _ = run(capsys, "--predictions", tmp_path, "--cluster", "patient", "--json", "-")
+    assert code == 0
+    found = json.loads(out)
+    assert found["settings"]["cluster"] == "patient"
+    assert "count 567 clusters" in " ".join(found["sets"][0]["notes"])
 
 
 def test_a_file_that_is_read_is_never_overwritten(places, capsys):

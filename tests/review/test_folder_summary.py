@@ -114,12 +114,14 @@ def test_a_cancelled_pass_ends(tmp_path):
 
 def test_what_needs_the_rows_is_refused(tmp_path):
     made(tmp_path)
-    clustered = Roles(target="y", outputs=(("yes", "p"),), cluster="other")
-    with pytest.raises(InputError, match="cluster"):
-        summary_of_folder(tmp_path, clustered, CLASSES, tmp_path)
-    weighted, groups = replace(clustered, cluster=None, weight="other"), DeclaredGroups(("p",))
-    with pytest.raises(InputError, match="Groups of weighted rows"):
-        summary_of_folder(tmp_path, weighted, CLASSES, tmp_path, groups=groups)
+    timed = Roles(target="y", outputs=(("yes", "p"),), time="other")
+    with pytest.raises(InputError, match="time"):
+        summary_of_folder(tmp_path, timed, CLASSES, tmp_path)
+    (tmp_path / "summary").mkdir()
+    alone = replace(timed, time=None, cluster="other")
+    with pytest.raises(InputError, match="All rows are of one cluster") as found:
+        summary_of_folder(tmp_path, alone, CLASSES, tmp_path / "summary")
+    assert (found.value.file, found.value.column) == (str(tmp_path), "other")
     numbers = Roles(task="regression", target="y", family="point", parameters=(("mean", "p"),))
     with pytest.raises(InputError, match="single numbers cannot be given as a folder") as found:
         summary_of_folder(tmp_path, numbers, (), tmp_path)

@@ -410,7 +410,11 @@ class BlockSums:
         if of == "share":
             more = min(max(square / own, 1.0), grown) if own > 0.0 else grown
             return more * _wider(present - 1.0) / _wider(max(self.n - 1.0, 1.0))
-        more = square * present / (present - 1.0) / own if own > 0.0 else grown
+        if own > 0.0:  # the variance that is multiplied has the factor n / (n - 1)
+            units = present / (present - 1.0)
+            more = square * units / own * max(1.0 - 1.0 / max(self.n, 1.0), 0.0)
+        else:
+            more = grown
         return more if of == "sum" else more * _wider(max(self.units - 1.0, 1.0))
 
 
