@@ -51,7 +51,7 @@ from kdcal_core.review.folder_summary import folder_executor, tables_of_calibrat
 from kdcal_core.review.folder_tallies import TALLIES, DeclaredGroups
 from kdcal_core.store import load
 from kdcal_core.store.disk import digest_of
-from kdcal_core.tasks import ALL_BINS, PitOverview, overview_of_summary
+from kdcal_core.tasks import ALL_BINS, PitOverview, of_units, overview_of_summary
 
 _SUMMARY = "summary"
 
@@ -181,6 +181,8 @@ Shown = tuple[tuple[Estimate, ...], Drawn]
 def _classes_shown(summary: ClassSummary, review: Review, settings: AuditSettings) -> Shown:
     event = settings.event
     estimates = (*summary_estimates(summary), *summary_question_estimates(summary, event))
+    if summary.clusters is not None:
+        estimates = of_units(estimates, "clusters")
     return estimates, _class_charts(summary, review, settings)
 
 

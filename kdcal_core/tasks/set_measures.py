@@ -8,7 +8,7 @@ review, or estimators that hold them.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict, TypeVar
 
@@ -232,13 +232,13 @@ def every_estimate(
     found = (*estimates_of(scored), *question_estimates(scored, known, event))
     if scored.grouping is None:
         return found
-    together = "clusters" if scored.grouping.kind == "cluster" else "near times"
+    return of_units(found, "clusters" if scored.grouping.kind == "cluster" else "near times")
+
+
+def of_units(found: Iterable[Estimate], units: str) -> tuple[Estimate, ...]:
+    """Estimates whose intervals say that rows of these units count together."""
     return tuple(
-        replace(
-            one,
-            interval=f"{one.interval}; rows of {together} together",
-        )
-        for one in found
+        replace(one, interval=f"{one.interval}; rows of {units} together") for one in found
     )
 
 

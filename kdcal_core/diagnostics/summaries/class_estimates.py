@@ -345,7 +345,22 @@ def summary_confusion(summary: ClassSummary) -> Confusion:
     >>> summary_confusion(summarise([[0.9, 0.1], [0.3, 0.7]], [0, 0], ("a", "b"))).joint.tolist()
     [[1.0, 1.0], [0.0, 0.0]]
     """
-    return confusion_of(summary.joint.astype(np.float64))
+    return confusion_of(summary.joint.astype(np.float64), _effective_predictions(summary))
+
+
+def _effective_predictions(summary: ClassSummary) -> FloatArray | None:
+    """As how many independent rows those of each predicted class count, (K,), with clusters."""
+    blocks = summary.block_cells(0, None)
+    if blocks is None or summary.clusters is None:
+        return None
+    cells = summary.clusters.cells[0].sum(axis=2) * summary.unit
+    count, hits = cells[..., 0], cells[..., 1]
+    rows = count.sum(axis=0)
+    share = np.divide(hits.sum(axis=0), rows, out=np.zeros_like(rows), where=rows > 0.0)
+    own, moved = rows * share * (1.0 - share), hits - share * count
+    together = float(np.square(moved).sum() - own.sum())
+    found = blocks.bins(count, rows, lambda more: (together, float(own @ more)))
+    return np.asarray(rows / found.effect)
 
 
 def summary_decisions(summary: ClassSummary, event: int) -> DecisionCounts:

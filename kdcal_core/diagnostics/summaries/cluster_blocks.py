@@ -9,6 +9,7 @@ mostly have a block each; of very many a variance is estimated from 1,023 degree
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeVar
@@ -22,7 +23,7 @@ from kdcal_core.data.binning import uniform_edges
 from kdcal_core.diagnostics.summaries.drawn_rows import row_numbers
 from kdcal_core.diagnostics.summaries.score_grid import upper_ends
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import normal_quantile
+from kdcal_core.statistics import BinDependence, dependence_of_bins, normal_quantile
 from kdcal_core.text import counted
 
 BLOCKS = 1024
@@ -380,6 +381,32 @@ class BlockSums:
         total, blocks = together.sum(axis=0), len(together)
         chance = np.outer(total, total) / blocks
         return np.asarray((together.T @ together - chance) / (1.0 - 1.0 / blocks))
+
+    def bins(
+        self,
+        together: FloatArray,
+        itself: FloatArray,
+        pairs: Callable[[FloatArray], tuple[float, float]],
+    ) -> BinDependence:
+        """How the means of J bins vary, as :func:`kdcal_core.statistics.bin_dependence`.
+
+        Parameters
+        ----------
+        together : (B, J) array
+            Rows of each block in each bin.
+        itself : (J,) array
+            What each row adds to the squares of these numbers.
+        pairs : callable
+            From how much more each bin would vary if its rows were equal (J,), as of
+            :func:`kdcal_core.statistics.dependence_of_bins`.
+        """
+        mass, products = together.sum(axis=0), self.products(together)
+        beyond = np.maximum(np.diag(products) - itself, 0.0)
+        more = np.divide(beyond, mass, out=np.zeros_like(mass), where=mass > 0.0)
+        shares = np.outer(mass, mass)
+        alike = np.divide(products, shares, out=np.zeros_like(products), where=shares > 0.0)
+        n = max(round(self.n), 2)
+        return dependence_of_bins(pairs(more), 1.0 + more, alike, self.present, n)
 
     @property
     def units(self) -> float:

@@ -20,7 +20,7 @@ from kdcal_core.diagnostics.summaries.cluster_blocks import (
 )
 from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells, upper_ends
 from kdcal_core.diagnostics.targets import SLICES, BinTable, Strategy, gap_variance
-from kdcal_core.statistics import BinDependence, dependence_of_bins
+from kdcal_core.statistics import BinDependence
 
 _TELLING = 0.1  # share of the variance that must show between the bins of blocks
 
@@ -263,19 +263,15 @@ class ScoreCells:
         blocks = self.clusters
         assert blocks is not None
         part = self.parts(self.count, index, n_bins)
-        together = blocks.count @ part
-        mass, itself = together.sum(axis=0), blocks.count.sum(axis=0) @ np.square(part)
-        products = blocks.products(together)
-        beyond = np.maximum(np.diag(products) - itself, 0.0)
-        grown = 1.0 + np.divide(beyond, mass, out=np.zeros(n_bins), where=mass > 0.0)
-        shares = np.outer(mass, mass)
-        alike = np.divide(products, shares, out=np.zeros_like(products), where=shares > 0.0)
-        if (np.maximum(part, 1.0 - part) == 1.0).all():
-            away = (blocks.hits - blocks.score) @ part - together * gap
-            pairs = float(np.square(away).sum() - own.sum()), float(own @ (grown - 1.0))
-        else:
-            pairs = self._pairs_of_equal_bins()
-        return dependence_of_bins(pairs, grown, alike, blocks.present, max(round(self.n), 2))
+        together, itself = blocks.count @ part, blocks.count.sum(axis=0) @ np.square(part)
+
+        def pairs(more: FloatArray) -> tuple[float, float]:
+            if not (np.maximum(part, 1.0 - part) == 1.0).all():
+                return self._pairs_of_equal_bins()
+            moved = (blocks.hits - blocks.score) @ part - together * gap
+            return float(np.square(moved).sum() - own.sum()), float(own @ more)
+
+        return blocks.bins(together, itself, pairs)
 
     def _pairs_of_equal_bins(self) -> tuple[float, float]:
         index = bins_of_cells(15)[self.place]
