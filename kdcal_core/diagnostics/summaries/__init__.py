@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
+from kdcal_core.diagnostics.summaries.class_areas import area_bound, summary_auroc
 from kdcal_core.diagnostics.summaries.class_estimates import (
-    area_bound,
-    summary_auroc,
     summary_calibration_error,
     summary_confidence_on_errors,
     summary_confusion,

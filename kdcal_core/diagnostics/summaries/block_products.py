@@ -1,12 +1,18 @@
-"""How the four cells of a decision vary together, from sums of blocks of clusters."""
+"""How the cells of a decision, and several classes, vary together: from sums of blocks of rows."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from kdcal_core.data import IntArray
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data.binning import bin_sums
 from kdcal_core.diagnostics.decisions import STEPS, CellProducts
+from kdcal_core.diagnostics.summaries.class_summary import BLOCK_BINS, ClassSummary
+from kdcal_core.diagnostics.summaries.cluster_blocks import EffectOf
 from kdcal_core.diagnostics.summaries.score_cells import ScoreCells
+from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells
 from kdcal_core.statistics import small_sample_factor
 
 _WIDTH = 500  # thresholds at a time, some 20 MB
@@ -53,3 +59,46 @@ def decision_products(cells: ScoreCells, last: IntArray) -> CellProducts | None:
                 product[one, 2 * side + 2 - one, at] -= between
     n = blocks.present
     return CellProducts(product, blocks.units, small_sample_factor(n) if n > 1 else np.inf)
+
+
+def joint_variance(
+    summary: ClassSummary,
+    cells: Sequence[ScoreCells],
+    parts: Sequence[tuple[FloatArray, FloatArray]],
+    *,
+    of: EffectOf = "mean",
+) -> float:
+    """Variance of a row's sum, over the targets, of a value of its cell and outcome.
+
+    Each target's own variance follows from its cells. Their correlations come from the sums of the
+    random blocks, in which a value is the mean of its bin. Where rows have clusters, the variances
+    are multiplied by what clusters add to each.
+    """
+    own = []
+    for one, (hit, miss) in zip(cells, parts, strict=True):
+        mean = float(one.hits @ hit + one.misses @ miss) / one.n
+        square = float(one.hits @ np.square(hit - mean) + one.misses @ np.square(miss - mean))
+        own.append((mean, square / one.n * one.effect(hit, miss, of=of)))
+    if len(cells) == 1:
+        return own[0][1]
+    n, hits, _ = summary.block_sums()
+    totals = []
+    for at, (one, (hit, miss), (mean, _)) in enumerate(zip(cells, parts, own, strict=True)):
+        k = at if one.label is None else one.label
+        bins = bins_of_cells(BLOCK_BINS)[one.place]
+        of_hit, of_miss = (
+            np.divide(
+                bin_sums(bins, BLOCK_BINS, rows * (values - mean)),
+                mass := bin_sums(bins, BLOCK_BINS, rows),
+                out=np.zeros(BLOCK_BINS),
+                where=mass > 0,
+            )
+            for rows, values in ((one.hits, hit), (one.misses, miss))
+        )
+        totals.append(hits[:, k] @ of_hit + (n[:, k] - hits[:, k]) @ of_miss)
+    together = np.array(totals) @ np.array(totals).T
+    scale = np.sqrt(np.outer(np.diag(together), np.diag(together)))
+    # a value that does not vary between bins says nothing: then the safe correlation, 1
+    correlation = np.divide(together, scale, out=np.ones_like(together), where=scale > 1e-30)
+    spread = np.sqrt([variance for _, variance in own])
+    return float(max(spread @ np.clip(correlation, -1.0, 1.0) @ spread, 0.0))

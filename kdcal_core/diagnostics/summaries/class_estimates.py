@@ -16,14 +16,13 @@ miscalibration is noise alone, and was lower by 1.5, 4.4 and 7.0% of itself for 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import expit
 
 from kdcal_core.data import FloatArray
 from kdcal_core.data.binning import bin_sums, uniform_edges
-from kdcal_core.diagnostics.auc import interval_of_samples
 from kdcal_core.diagnostics.by_predicted_class import Confusion, confusion_of
 from kdcal_core.diagnostics.calibration_error import (
     BinnedTargets,
@@ -49,14 +48,12 @@ from kdcal_core.diagnostics.scores import (
     GAP,
     LIKELY_BINS,
     LOG_LOSS,
-    ONE_CLASS,
     OWN_VARIANCE,
     TOP_LABEL_BRIER,
     TOP_LABEL_LOG_LOSS,
     TWO_AND_TWO,
     Quantity,
     accuracy_of,
-    auroc_of,
     split_of,
 )
 from kdcal_core.diagnostics.smooth_error import DIRECTION_BINS, FINE, smooth_error_of
@@ -66,12 +63,13 @@ from kdcal_core.diagnostics.split_noise import (
     interval_draws,
     split_intervals,
 )
-from kdcal_core.diagnostics.summaries.block_products import decision_products
-from kdcal_core.diagnostics.summaries.class_summary import BLOCK_BINS, ClassSummary
-from kdcal_core.diagnostics.summaries.cluster_blocks import BlockSums, EffectOf
-from kdcal_core.diagnostics.summaries.score_cells import ScoreCells
+from kdcal_core.diagnostics.summaries.block_products import decision_products, joint_variance
+from kdcal_core.diagnostics.summaries.class_areas import areas_of_classes, summary_auroc
+from kdcal_core.diagnostics.summaries.class_summary import ClassSummary
+from kdcal_core.diagnostics.summaries.cluster_blocks import BlockSums
+from kdcal_core.diagnostics.summaries.score_cells import ScoreCells, class_cells, require_rows
 from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells
-from kdcal_core.diagnostics.targets import Kind, Norm, Strategy, check_choice, check_level
+from kdcal_core.diagnostics.targets import Kind, Norm, Strategy, check_choice
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import normal_quantile, surprisal
 
@@ -178,7 +176,7 @@ def summary_event_estimates(
     ['AUROC', 'Probability minus rate', 'ECE', 'Log loss']
     """
     require_rows(summary, level)
-    cells = _class_cells(summary, event)
+    cells = class_cells(summary, event)
     if len(summary.classes) == 2:
         loss = _plain(summary, "log loss", LOG_LOSS, level)
     else:
@@ -186,7 +184,7 @@ def summary_event_estimates(
         mean, *bounds = _interval(*loss_sums(cells), summary.n, level, effect=effect)
         loss = LOG_LOSS.estimate(mean, (bounds[0], bounds[1]), summary.n, level, "normal")
     return (
-        _areas(summary, [event], f"the class {summary.classes[event]}", level),
+        areas_of_classes(summary, [event], f"the class {summary.classes[event]}", level),
         summary_gap(summary, event, level=level),
         summary_calibration_error(summary, event, level=level, seed=seed),
         of_event(loss),
@@ -227,7 +225,7 @@ def summary_gap(
     """
     require_rows(summary, level)
     if event is not None:
-        gap = gap_of_cells(_class_cells(summary, event), level)
+        gap = gap_of_cells(class_cells(summary, event), level)
         return replace(gap, name="Mean probability minus event rate", label=EVENT_GAP)
     said, hits = summary.moments("confidence")[0], float(np.trace(summary.joint))
     square, effect = summary.moments("top-label Brier")[0], 1.0
@@ -376,7 +374,7 @@ def summary_decisions(summary: ClassSummary, event: int) -> DecisionCounts:
     >>> counts.mass[:, counts.at(0.4)].tolist()
     [1.0, 1.0, 0.0, 0.0]
     """
-    cells = _class_cells(summary, event)
+    cells = class_cells(summary, event)
     last = last_flagged(cells.ends)
     return counts_of_cells(last, cells.hits, cells.misses, decision_products(cells, last))
 
@@ -423,39 +421,9 @@ def line_effects(line: Line, cells: ScoreCells) -> tuple[float, float]:
     )
 
 
-def area_bound(summary: ClassSummary, label: int) -> float:
-    """The most by which a class's AUC from the cells may differ from that of the rows.
-
-    Half the share of pairs, of a row of the class and one of the rest, that lie in one cell.
-
-    Examples
-    --------
-    >>> from kdcal_core.diagnostics.summaries import summarise
-    >>> area_bound(summarise([[0.6, 0.4], [0.2, 0.8]], [0, 1], ("no", "yes")), 1)
-    0.0
-    """
-    return _Area.of(_class_cells(summary, label)).bound
-
-
-def require_rows(summary: ClassSummary, level: float) -> None:
-    """Refuse a summary without rows, and a level that is none."""
-    check_level(level)
-    if summary.n < 1:
-        raise InputError("The summary has no rows", fix="Add at least one row.")
-
-
 def cells_asked(summary: ClassSummary, event: int | None) -> ScoreCells:
     """The confidence of all rows, or the probability of a class."""
-    return ScoreCells.of_confidence(summary) if event is None else _class_cells(summary, event)
-
-
-def _class_cells(summary: ClassSummary, label: int) -> ScoreCells:
-    if not 0 <= label < len(summary.classes):
-        raise InputError(
-            f"label is {label}, but there are {len(summary.classes)} classes",
-            fix=f"Choose a class index from 0 to {len(summary.classes) - 1}.",
-        )
-    return ScoreCells.of_class(summary, label)
+    return ScoreCells.of_confidence(summary) if event is None else class_cells(summary, event)
 
 
 def _targets(summary: ClassSummary, kind: Kind, label: int | None = None) -> tuple[ScoreCells, ...]:
@@ -470,7 +438,7 @@ def _targets(summary: ClassSummary, kind: Kind, label: int | None = None) -> tup
         return (ScoreCells.of_confidence(summary),)
     labels = range(len(summary.classes)) if label is None else [label]
     for one in labels:
-        _class_cells(summary, one)
+        class_cells(summary, one)
     if kind == "top-label":
         return tuple(ScoreCells.of_confidence(summary, one) for one in labels)
     return tuple(ScoreCells.of_class(summary, one) for one in labels)
@@ -743,208 +711,3 @@ def split_bound(cells: ScoreCells) -> float:
     """
     rows = np.where(cells.widths > 0.0, cells.hits * cells.misses / cells.count, 0.0)
     return float(2.0 * rows.max(initial=0.0) / max(cells.n, 1.0))
-
-
-def joint_variance(
-    summary: ClassSummary,
-    cells: Sequence[ScoreCells],
-    parts: Sequence[tuple[FloatArray, FloatArray]],
-    *,
-    of: EffectOf = "mean",
-) -> float:
-    """Variance of a row's sum, over the targets, of a value of its cell and outcome.
-
-    Each target's own variance follows from its cells. Their correlations come from the sums of the
-    random blocks, in which a value is the mean of its bin. Where rows have clusters, the variances
-    are multiplied by what clusters add to each.
-    """
-    own = []
-    for one, (hit, miss) in zip(cells, parts, strict=True):
-        mean = float(one.hits @ hit + one.misses @ miss) / one.n
-        square = float(one.hits @ np.square(hit - mean) + one.misses @ np.square(miss - mean))
-        own.append((mean, square / one.n * one.effect(hit, miss, of=of)))
-    if len(cells) == 1:
-        return own[0][1]
-    n, hits, _ = summary.block_sums()
-    totals = []
-    for at, (one, (hit, miss), (mean, _)) in enumerate(zip(cells, parts, own, strict=True)):
-        k = at if one.label is None else one.label
-        bins = bins_of_cells(BLOCK_BINS)[one.place]
-        of_hit, of_miss = (
-            np.divide(
-                bin_sums(bins, BLOCK_BINS, rows * (values - mean)),
-                mass := bin_sums(bins, BLOCK_BINS, rows),
-                out=np.zeros(BLOCK_BINS),
-                where=mass > 0,
-            )
-            for rows, values in ((one.hits, hit), (one.misses, miss))
-        )
-        totals.append(hits[:, k] @ of_hit + (n[:, k] - hits[:, k]) @ of_miss)
-    together = np.array(totals) @ np.array(totals).T
-    scale = np.sqrt(np.outer(np.diag(together), np.diag(together)))
-    # a value that does not vary between bins says nothing: then the safe correlation, 1
-    correlation = np.divide(together, scale, out=np.ones_like(together), where=scale > 1e-30)
-    spread = np.sqrt([variance for _, variance in own])
-    return float(max(spread @ np.clip(correlation, -1.0, 1.0) @ spread, 0.0))
-
-
-@dataclass(frozen=True, eq=False)
-class _Area:
-    """The area under one ROC curve, and DeLong's components of the rows of each cell.
-
-    ``hit`` and ``miss`` (c,) are the components of a row of the class and of one of the rest.
-    """
-
-    cells: ScoreCells
-    value: float
-    hit: FloatArray
-    miss: FloatArray
-    positives: float
-    negatives: float
-    bound: float
-
-    @classmethod
-    def of(cls, cells: ScoreCells) -> _Area:
-        yes, no = cells.hits, cells.misses
-        positives, negatives = float(yes.sum()), float(no.sum())
-        if positives == 0.0 or negatives == 0.0:
-            nothing = np.zeros(len(yes))
-            return cls(cells, np.nan, nothing, nothing, positives, negatives, np.nan)
-        above = (np.cumsum(no) - 0.5 * no) / negatives
-        below = 1.0 - (np.cumsum(yes) - 0.5 * yes) / positives
-        area = float(yes @ above / positives)
-        if min(area, 1.0 - area) < 1e-12:
-            area = float(round(area))
-        together = yes @ np.where(cells.widths > 0.0, no, 0.0)
-        return cls(
-            cells,
-            area,
-            (above - area) / positives,
-            (below - area) / negatives,
-            positives,
-            negatives,
-            0.5 * float(together) / positives / negatives,
-        )
-
-
-def summary_auroc(summary: ClassSummary, *, level: float = 0.95) -> Estimate:
-    """As :func:`kdcal_core.diagnostics.auroc`, its interval widened by what the cells hide.
-
-    Examples
-    --------
-    >>> from kdcal_core.diagnostics.summaries import summarise
-    >>> summary_auroc(summarise([[0.9, 0.1], [0.3, 0.7]], [0, 1], ("no", "yes"))).value
-    1.0
-    """
-    require_rows(summary, level)
-    k = len(summary.classes)
-    if k == 2:
-        return _areas(summary, [1], f"the class {summary.classes[1]}", level)
-    there = np.flatnonzero(summary.joint.sum(axis=1))
-    labels = there.tolist() if len(there) > 1 else []
-    return _areas(summary, labels, _against_the_rest(len(labels)), level)
-
-
-def _against_the_rest(n_classes: int) -> str:
-    return f"one against the rest, {n_classes} classes by their share"
-
-
-def _areas(summary: ClassSummary, labels: Sequence[int], words: str, level: float) -> Estimate:
-    """The mean area of classes by their share, its interval widened by what the cells hide."""
-    n = summary.n
-    areas = [_Area.of(_class_cells(summary, one)) for one in labels]
-    if len(areas) == 1:
-        return _one_area(areas[0], words, n, level)
-    if not areas or np.isnan(areas[0].value):
-        return auroc_of(words, (np.nan,) * 3, n, level, ONE_CLASS)
-    mass = np.array([one.positives for one in areas])
-    share = mass / mass.sum()
-    value = float(share @ [one.value for one in areas])
-    bound = float(share @ [one.bound for one in areas])
-    samples = _samples(summary, areas, share)
-    # the sums of squares hold what clusters add
-    clusters = _area_clusters(areas[0].cells, 1.0)
-    of_samples = interval_of_samples(value, *samples, level, clusters)
-    return _widened(words, value, of_samples, bound, n, level)
-
-
-def area_of_cells(cells: ScoreCells, words: str, n: int, level: float) -> Estimate:
-    """The area under the ROC curve of one class, widened by what the cells hide."""
-    return _one_area(_Area.of(cells), words, n, level)
-
-
-def areas_of_cells(cells: Sequence[ScoreCells], n: int, level: float) -> Estimate:
-    """The mean area of every class against the rest by their share, from the cells of each.
-
-    How the classes' areas err together is not known, so the interval is as wide as if they always
-    did: its distances from the value are the means of theirs. Of 30 rows or more it is at least
-    as wide as that of the rows.
-    """
-    areas = [one for cell in cells if not np.isnan((one := _Area.of(cell)).value)]
-    words = _against_the_rest(len(areas))
-    if not areas:
-        return auroc_of(words, (np.nan,) * 3, n, level, ONE_CLASS)
-    each = [_one_area(one, words, n, level) for one in areas]
-    mass = np.array([one.positives for one in areas])
-    share = mass / mass.sum()
-    value, low, high = (
-        float(share @ [getattr(one, part) for one in each]) for part in ("value", "low", "high")
-    )
-    return auroc_of(words, (value, low, high), n, level, f"means of: {each[0].interval}")
-
-
-def _one_area(one: _Area, words: str, n: int, level: float) -> Estimate:
-    if np.isnan(one.value):
-        return auroc_of(words, (np.nan,) * 3, n, level, ONE_CLASS)
-    rows = np.array([one.negatives, one.positives])
-    square = np.array([one.cells.misses @ np.square(one.miss), one.cells.hits @ np.square(one.hit)])
-    clusters = _area_clusters(one.cells, one.cells.effect(one.hit, one.miss, of="sum"))
-    found = interval_of_samples(
-        one.value, rows, square, 1.0 / rows, float(rows.min()), level, clusters
-    )
-    return _widened(words, one.value, found, one.bound, n, level)
-
-
-def _area_clusters(cells: ScoreCells, effect: float) -> tuple[float, tuple[float, float]] | None:
-    """As :func:`kdcal_core.diagnostics.auc.variance_of_samples` takes clusters."""
-    if cells.clusters is None:
-        return None
-    units = cells.clusters.units
-    return effect, (units / cells.clusters.n, max(units - 1.0, 1.0))
-
-
-def _widened(
-    words: str,
-    value: float,
-    interval: tuple[float, float, str],
-    bound: float,
-    n: int,
-    level: float,
-) -> Estimate:
-    low, high, how = interval
-    if bound > 0.0:
-        low, high = max(low - bound, 0.0), min(high + bound, 1.0)
-        how = f"{how}, widened by {bound:.1g} for the cells of the summary"
-    return auroc_of(words, (value, low, high), n, level, how)
-
-
-def _samples(
-    summary: ClassSummary, areas: Sequence[_Area], share: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-    """Rows of each true class, squares of their components, of their ranges, and pairs of rows."""
-    true = summary.joint.sum(axis=1).astype(np.float64)
-    present = true > 0.0
-    square, lead = np.zeros(len(true)), np.zeros(len(true))
-    for one, weight in zip(areas, share, strict=True):
-        mine = np.arange(len(true)) == one.cells.label
-        hits = one.cells.hits @ np.square(one.hit)
-        misses = one.cells.misses @ np.square(one.miss)
-        square += weight**2 * np.where(mine, hits, misses * true / one.negatives)
-        lead += weight / np.where(mine, one.positives, one.negatives)
-    parts = [(w * one.hit, w * one.miss) for one, w in zip(areas, share, strict=True)]
-    whole = summary.n * joint_variance(summary, [one.cells for one in areas], parts, of="sum")
-    square *= whole / max(float(square.sum()), 1e-300)
-    pairs = 1.0 / sum(
-        w**2 / min(one.positives, one.negatives) for one, w in zip(areas, share, strict=True)
-    )
-    return true[present], square[present], (true * lead**2)[present], float(pairs)

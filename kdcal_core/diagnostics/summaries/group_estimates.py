@@ -33,7 +33,7 @@ from kdcal_core.diagnostics.regions.judging import (
     regions_of_cells,
 )
 from kdcal_core.diagnostics.scores import auroc_of
-from kdcal_core.diagnostics.summaries.class_estimates import area_of_cells, areas_of_cells
+from kdcal_core.diagnostics.summaries.class_areas import area_of_cells, areas_of_cells
 from kdcal_core.diagnostics.summaries.class_summary import ClassSummary
 from kdcal_core.diagnostics.summaries.cluster_blocks import (
     SCORE_BITS,

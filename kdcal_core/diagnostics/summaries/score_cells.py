@@ -19,7 +19,14 @@ from kdcal_core.diagnostics.summaries.cluster_blocks import (
     coarse_of_cells,
 )
 from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells, upper_ends
-from kdcal_core.diagnostics.targets import SLICES, BinTable, Strategy, gap_variance
+from kdcal_core.diagnostics.targets import (
+    SLICES,
+    BinTable,
+    Strategy,
+    check_level,
+    gap_variance,
+)
+from kdcal_core.errors import InputError
 from kdcal_core.statistics import BinDependence
 
 _TELLING = 0.1  # share of the variance that must show between the bins of blocks
@@ -291,3 +298,20 @@ class ScoreCells:
         beyond = np.maximum(np.diag(blocks.products(together)) - count, 0.0)
         grown = np.divide(beyond, count, out=np.zeros(15), where=count > 0.0)
         return float(np.square(moved).sum() - own.sum()), float(own @ grown)
+
+
+def require_rows(summary: ClassSummary, level: float) -> None:
+    """Refuse a summary without rows, and a level that is none."""
+    check_level(level)
+    if summary.n < 1:
+        raise InputError("The summary has no rows", fix="Add at least one row.")
+
+
+def class_cells(summary: ClassSummary, label: int) -> ScoreCells:
+    """The probability of a class; an error that says so where there is no such class."""
+    if not 0 <= label < len(summary.classes):
+        raise InputError(
+            f"label is {label}, but there are {len(summary.classes)} classes",
+            fix=f"Choose a class index from 0 to {len(summary.classes) - 1}.",
+        )
+    return ScoreCells.of_class(summary, label)
