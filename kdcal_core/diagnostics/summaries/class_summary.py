@@ -138,6 +138,7 @@ class ClassSummary:
             or any(part.dtype != np.int64 or part.min() < 0 for part in parts)
             or int(self.joint.sum()) != self.n
             or not (self.drawn is None or self.drawn.may_be_of(self.n, len(self.classes)))
+            or not (self.clusters is None or self.clusters.cells.shape[2] == len(self.classes))
         ):
             raise InputError(
                 "The summary is damaged, or of another version", fix="Summarise the rows again."
