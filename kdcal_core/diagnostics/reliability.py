@@ -38,6 +38,7 @@ from kdcal_core.diagnostics.targets import (
     confidence_target,
     edges_for,
     null_rates,
+    overall_effect,
     targets,
 )
 from kdcal_core.shown import Shown
@@ -248,10 +249,10 @@ def _diagrams(
 def _curve(
     target: Target, edges: FloatArray, level: float, smooth: bool, rng: np.random.Generator
 ) -> ReliabilityCurve:
-    cells = fine_cells(target) if smooth else None
-    return curve_of_bins(
-        target.label, len(target.score), bin_table(target, edges), cells, level, rng
-    )
+    cells, table = fine_cells(target) if smooth else None, bin_table(target, edges)
+    if table.together is not None and len(target.score):
+        table = replace(table, together=replace(table.together, whole=overall_effect(target)))
+    return curve_of_bins(target.label, len(target.score), table, cells, level, rng)
 
 
 def curve_of_bins(
@@ -441,7 +442,8 @@ def reliability_finding(
     A single curve is judged by its mean gap, its ECE and its worst bin, tested jointly: a share of
     1 - ``level`` of calibrated models is called faulty. Each of several curves is judged by
     whether more of its bins leave the consistency band than chance explains, or one bin or all
-    rows together by too much.
+    rows together by too much; of dependent rows by the test of a single curve. Either is corrected
+    for the number of curves.
 
     The sentence names the run of neighbouring bins outside the band, on one side, with the largest
     sum of gaps over rows; for one of several curves without such a run, all its rows. It gives the
@@ -518,7 +520,7 @@ def _outside(curve: ReliabilityCurve) -> IntArray:
     return above.astype(np.int64) - below.astype(np.int64)
 
 
-@lru_cache(maxsize=64)  # a page asks again at every click
+@lru_cache(maxsize=256)  # a page asks again at every click
 def _departs(curve: ReliabilityCurve, level: float) -> bool:
     """Whether mean gap, ECE and worst bin are jointly unlikely for a calibrated model.
 
@@ -538,7 +540,12 @@ def _departs(curve: ReliabilityCurve, level: float) -> bool:
     # a bin that states 0 or 1 has no noise; half a row of each outcome keeps it finite
     chance = (said * rows + 0.5) / (rows + 1.0)
     size = np.abs(gap) * np.sqrt(rows / (chance * (1.0 - chance)))
-    measures = (np.abs(gap @ mass), np.abs(gap) @ mass, size.max(axis=1, initial=0.0))
+    mean = np.abs(gap @ mass)
+    if curve.together is not None and some.any():
+        by_bins = _rows_together(curve, curve.together, np.flatnonzero(some))
+        if np.isfinite(by_bins):  # the mean of all rows varies at least as much as bins say
+            mean[1:] *= max(by_bins / _rows_of_all(curve, curve.together), 1.0) ** 0.5
+    measures = (mean, np.abs(gap) @ mass, size.max(axis=1, initial=0.0))
     least = np.min([_share_above(one) for one in measures], axis=0)
     return bool(np.mean(least <= least[0]) <= 1.0 - level)
 
@@ -553,16 +560,22 @@ def _beyond_chance(curve: ReliabilityCurve, result: Reliability) -> bool:
     """Whether more bins leave the band than chance explains, or a bin or all rows leave it too far.
 
     For several curves. All three are corrected for the number of curves, the second also for the
-    number of bins (Bonferroni).
+    number of bins (Bonferroni). Bins of dependent rows leave the band together, so those are judged
+    as a single curve is; for more curves than its draws allow, by the last two.
     """
     some = curve.count > 0
     filled = int(some.sum())
     if not filled:  # a class that is never predicted
         return False
     miss = (1.0 - result.level) / len(result.curves)
-    # the binomial quantile of the number of bins outside
-    most = np.ceil(bdtrik(1.0 - miss, filled, 1.0 - result.level))
-    if np.count_nonzero(_outside(curve)) > most or _all_rows(curve, 1.0 - miss) is not None:
+    if curve.together is None:
+        # the binomial quantile of the number of bins outside
+        most = np.ceil(bdtrik(1.0 - miss, filled, 1.0 - result.level))
+        if np.count_nonzero(_outside(curve)) > most:
+            return True
+    elif miss * NULL_DRAWS >= 2.0:
+        return _departs(curve, 1.0 - miss)
+    if _all_rows(curve, 1.0 - miss) is not None:
         return True
     low, high = clopper_pearson(curve.accuracy[some], curve.effective[some], 1.0 - miss / filled)
     said = curve.confidence[some]
@@ -583,6 +596,9 @@ def _worst_stretch(curve: ReliabilityCurve) -> _Stretch | None:
 def _all_rows(curve: ReliabilityCurve, level: float) -> _Stretch | None:
     """All bins as one, if its interval leaves what it states."""
     whole = _pool(curve, np.flatnonzero(curve.count > 0))
+    if curve.together is not None:
+        rows = min(whole.effective, _rows_of_all(curve, curve.together))
+        whole = replace(whole, effective=rows)
     low, high = clopper_pearson(whole.seen, whole.effective, level)
     return None if low <= whole.said <= high or whole.rows < LEAST_ROWS else whole
 
@@ -610,6 +626,13 @@ def _rows_together(curve: ReliabilityCurve, together: BinDependence, run: IntArr
     shared = float(np.square(together.root[:, run] @ (np.sqrt(spread) * share)).sum())
     mean = float(share @ said)
     return mean * (1.0 - mean) / (alone + shared) if alone + shared > 0.0 else np.inf
+
+
+def _rows_of_all(curve: ReliabilityCurve, together: BinDependence) -> float:
+    """How many independent rows say as much about the mean of all rows."""
+    some = np.flatnonzero(curve.count)
+    mass, rows = curve.weight[some], (curve.effective * together.effect)[some]
+    return float(mass.sum() ** 2 / (mass**2 / rows).sum()) / together.whole
 
 
 def _stretch_text(stretch: _Stretch, level: float) -> str:

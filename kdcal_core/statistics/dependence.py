@@ -324,11 +324,15 @@ class BinDependence:
         By how much the noise of independent rows is multiplied: the part that rows do not share.
     root : (B, B)
         Of the other part: standard normal draws times it, times the residuals' standard deviation.
+    whole : float
+        The design effect of the mean of all rows, if it is known. Bins of few rows understate it,
+        because their own means take part of what clusters share.
     """
 
     effect: FloatArray
     alone: float
     root: FloatArray
+    whole: float = 1.0
 
     def scattered(
         self, noise: FloatArray, deviation: FloatArray, rng: np.random.Generator
