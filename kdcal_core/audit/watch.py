@@ -27,6 +27,7 @@ from kdcal_core.audit.watch_state import (
     with_counted,
 )
 from kdcal_core.data import Task, feature_frame, row_dependence
+from kdcal_core.data.equal_rows import row_keys
 from kdcal_core.diagnostics import (
     SequentialCalibration,
 )
@@ -86,7 +87,7 @@ def watch_table(sets: Sets, *, settings: WatchSettings) -> Watch:
         features = feature_frame(sets.frame(which, roles.features), roles), new.rows.inputs
     together, alone = _together(sets, which, new)
     found = _measured(
-        watching, review, which, old, new, of, state, settings, features, together,
+        watching, review, which, old, new, of, state, settings, features, together, by,
         part_of(progress, 0.5, 1.0),
     )  # fmt: skip
     return replace(found, notes=(*notes, *alone, *found.notes))
@@ -143,7 +144,11 @@ def _together(sets: Sets, which: Which, new: _Rows) -> tuple[Dependence | None, 
         both = pd.concat([sets.frame(which, (column,)), new.rows.units], ignore_index=True)
         return row_dependence(both, roles), ()
     except InputError as error:
-        return None, (f"All new and reference rows are counted as independent here. {error}",)
+        known = new.rows.units is not None and roles.time is None
+        apart = ", but for the sequential test" if known else ""
+        return None, (
+            f"All new and reference rows are counted as independent here{apart}. {error}",
+        )
 
 
 def _earlier(
@@ -216,7 +221,7 @@ def _state_before(
     state = settings.state or _begun(watching, old, of, alpha)
     for one in before:
         check_continues(state, of, alpha, one.known)
-        counts, copies = _counts(state, one)
+        counts, copies = _counts(state, one, by)
         notes += copies
         if by is not None and one.rows.units is None and counts.any():
             notes.append(
@@ -224,7 +229,7 @@ def _state_before(
                 f"because it lacks the column {by[:60]!r}."
             )
         test = _tested(watching, state, one.rows, counts, by)
-        state = _after(watching, state, one, counts, test)
+        state = _after(watching, state, one, counts, test, by)
     return state, tuple(notes)
 
 
@@ -241,8 +246,37 @@ _NOT_TOLD = (
 )
 
 
-def _counts(state: WatchState, one: _Rows) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
-    """Which rows the test counts: labelled ones that it has not counted; a note on the others."""
+def _counts(
+    state: WatchState, one: _Rows, by: str | None
+) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
+    """Which rows the test counts, and notes on those with a label that it leaves out.
+
+    It counts labelled rows that it has not counted, of clusters that it has not counted.
+    """
+    counts, notes = _without_copies(state, one)
+    keys, known = _clusters(one.rows, by)
+    again = counts & known & np.isin(keys, state.clusters)
+    if not again.any():
+        return counts, notes
+    n, of = int(again.sum()), int(one.rows.labelled.sum())
+    return counts & ~again, (
+        *notes,
+        f"{n:,} of {counted(of, 'labelled row')} of the table {one.known.name[:80]} "
+        f"{'is' if n == 1 else 'are'} of clusters, by the column {str(by)[:60]!r}, that the "
+        f"sequential test has counted in a table before, and {'does' if n == 1 else 'do'} not "
+        "count again: rows of one cluster may depend on one another in other tables too.",
+    )
+
+
+def _clusters(rows: NewRows, by: str | None) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+    """The key of each row's cluster, and whether the row has one, (m,) each."""
+    if by is None or rows.units is None:
+        return np.zeros(len(rows.y), dtype=np.uint64), np.zeros(len(rows.y), dtype=bool)
+    return row_keys(rows.units[[by]]), rows.units[by].notna().to_numpy(dtype=bool)
+
+
+def _without_copies(state: WatchState, one: _Rows) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
+    """Labelled rows but for copies of rows that were counted; a note on these."""
     counts = one.rows.labelled
     copies = counted_before(state, one.rows.keys[counts], one.rows.fine)
     if not copies.any():
@@ -280,9 +314,13 @@ def _after(
     one: _Rows,
     counts: NDArray[np.bool_],
     test: SequentialCalibration | None,
+    by: str | None,
 ) -> WatchState:
     """The state after a table."""
-    state = with_counted(state, one.rows.keys[counts], one.rows.fine)
+    clusters, known = _clusters(one.rows, by)
+    state = with_counted(
+        state, one.rows.keys[counts], one.rows.fine, clusters[counts & known] if by else None
+    )
     runs = in_long_runs(watching.sides(one.rows.said[counts], one.rows.y[counts]))
     return replace(
         state,
@@ -303,6 +341,7 @@ def _measured(
     settings: WatchSettings,
     features: Features | None,
     together: Dependence | None,
+    by: str | None,
     progress: Progress,
 ) -> Watch:
     """All that is computed from the arrays."""
@@ -312,13 +351,12 @@ def _measured(
         reference, rows.rows, before.all_bins, settings, features, together,
         part_of(progress, 0.0, 0.9),
     )  # fmt: skip
-    counts, copies = _counts(before, rows)
+    counts, copies = _counts(before, rows, by)
     test = None
     if there.any():
         progress(0.9, "Testing calibration on the labels")
-        by = together.column if together is not None and together.kind == "cluster" else None
         test = _tested(watching, before, rows.rows, counts, by)
-    after = _after(watching, before, rows, counts, test)
+    after = _after(watching, before, rows, counts, test, by)
     added = added_limits(settings.limits, settings.audit)
     limits = replace(settings.limits, **added)
     held = watching.judged(limits, found, bool(there.all()))

@@ -1,7 +1,7 @@
 """What `kdcal watch` keeps from table to table: frozen bins, and the state of the sequential test.
 
 The file holds no rows, only the edges of bins, counts, sums over rows, and a number of 8 bytes for
-each labelled row by which a copy of it is recognized.
+each labelled row, by which a copy of it is recognized, and for each cluster of such rows.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from kdcal_core.diagnostics import CalibrationWatch, FrozenBins, start_watch
 from kdcal_core.errors import InputError
 from kdcal_core.store import decode, encode
 
-STATE_FORMAT = 3
+STATE_FORMAT = 4
 MOST_KEYS = 1_000_000
 """Labelled rows whose copies are recognized, the last ones: at most 11 MB of the file."""
+MOST_CLUSTERS = 300_000
+"""Clusters whose further rows are recognized, the last ones: at most 4 MB more."""
 Keys = NDArray[np.uint64]
 _KIND = "kdcal watch"
 _MOST_BYTES = 16 << 20
@@ -84,6 +86,8 @@ class WatchState:
         Of a regression those of the interval widths, beside those of the predicted medians.
     in_runs : bool
         Whether the outcomes of some table stood in long runs (`in_long_runs`).
+    clusters : (c,) uint64 array
+        Keys of the last `MOST_CLUSTERS` clusters of rows that the test counted.
     """
 
     of: Watched
@@ -94,6 +98,7 @@ class WatchState:
     fine: bool = True
     in_runs: bool = False
     further_bins: tuple[FrozenBins, ...] = ()
+    clusters: Keys = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
 
     @property
     def all_bins(self) -> tuple[FrozenBins, ...]:
@@ -160,12 +165,17 @@ def _begun_again(counted: Keys, keys: Keys) -> int:
     return 0
 
 
-def with_counted(state: WatchState, keys: Keys, fine: bool) -> WatchState:
-    """The state with the keys of further rows that the test counted."""
+def with_counted(
+    state: WatchState, keys: Keys, fine: bool, clusters: Keys | None = None
+) -> WatchState:
+    """The state with the keys of further rows that the test counted, and of their clusters (c,)."""
     if not len(keys):
         return state
     counted = np.concatenate([state.counted, keys])[-MOST_KEYS:]
-    return replace(state, counted=counted, fine=fine and state.fine)
+    known = state.clusters
+    if clusters is not None:
+        known = np.concatenate([known, np.unique(clusters)])[-MOST_CLUSTERS:]
+    return replace(state, counted=counted, fine=fine and state.fine, clusters=known)
 
 
 def state_bytes(state: WatchState) -> bytes:
@@ -287,4 +297,9 @@ def _checked(state: WatchState) -> WatchState:
         raise ValueError("no keys of rows")
     if len(state.counted) > min(test.n, MOST_KEYS):
         raise ValueError("more keys than rows")
+    clusters = state.clusters
+    if clusters.dtype != np.uint64 or clusters.ndim != 1:
+        raise ValueError("no keys of clusters")
+    if len(clusters) > min(test.n, MOST_CLUSTERS):
+        raise ValueError("more clusters than rows")
     return state

@@ -56,8 +56,8 @@ _ORDER = (
     "sooner than the other, wait until all rows of a period have their labels."
 )
 _OTHERS = (
-    "Rows of one cluster may depend on one another, those of different clusters not; a cluster "
-    "that comes back in a later table counts as another."
+    "Rows of one cluster may depend on one another, those of different clusters not, and a cluster "
+    "counts in one table only."
 )
 ASSUMPTIONS = (
     "Given everything known before it, each event happens with its stated probability.",
@@ -237,6 +237,7 @@ def sequential_calibration(
         Whether the event happened.
     cluster : (m,) array-like, optional
         The cluster of each row, such as its patient, where rows of one may depend on one another.
+        Leave out rows of clusters that were counted in an earlier batch.
     state : CalibrationWatch, optional
         That of the batches before. Any division into batches, with clusters any that cuts none,
         gives the same numbers, bit for bit.

@@ -402,7 +402,7 @@ def test_a_damaged_state_is_one_clear_error(place: Path, same: Watch) -> None:
         path.write_bytes(content)
         with pytest.raises(InputError, match="damaged, or is not a state"):
             read_state(path)
-    path.write_bytes(whole.replace(b'"format": 3', b'"format": 9'))
+    path.write_bytes(whole.replace(b'"format": 4', b'"format": 9'))
     with pytest.raises(InputError, match="newer kdcal"):
         read_state(path)
     with pytest.raises(InputError, match="cannot be read"):
@@ -765,7 +765,7 @@ def test_a_state_keeps_the_keys_of_so_many_rows(late: Watch, monkeypatch: Any) -
 def test_a_state_of_the_first_format_is_read(place: Path, late: Watch) -> None:
     about = json.loads(state_bytes(late.state))
     about["format"] = 1
-    for one in ("counted", "fine"):
+    for one in ("counted", "fine", "clusters"):
         about["state"].pop(one)
     about["state"]["of"]["audited"] = about["state"]["of"].pop("reference")
     about["sha256"] = digest(canonical(about["state"]))
@@ -864,6 +864,43 @@ def test_a_new_table_of_one_day_is_counted_by_rows_and_says_so(tmp_path: Path) -
     (note,) = [one for one in found.notes if "independent" in one]
     assert "one time" in note
     assert "new.csv" in note
+
+
+def test_a_table_of_one_cluster_is_one_step_of_the_test(tmp_path: Path) -> None:
+    """As a table of one day is, where rows of a day belong together."""
+    old, new = of_patients(5, 60), of_patients(6, 1, rows=40)
+    files = NamedFiles(
+        target="y", predictions=str(written(old, tmp_path / "old.csv")), cluster="patient"
+    )
+    found = run_watch(AuditConfig("x", files), written(new, tmp_path / "new.csv"))
+    assert (found.state.test.n, found.state.test.within) == (40, 39)
+    (note,) = [one for one in found.notes if "independent" in one]
+    assert "but for the sequential test" in note
+    assert "one cluster" in note
+
+
+def test_a_patient_who_comes_back_counts_once(tmp_path: Path) -> None:
+    old, first, second = (of_patients(seed, 60) for seed in (11, 12, 13))
+    second.loc[:99, "patient"] = first["patient"].to_numpy()[:100]
+    second.loc[100:104, "patient"] = None  # nothing says that they came before
+    files = NamedFiles(
+        target="y", predictions=str(written(old, tmp_path / "old.csv")), cluster="patient"
+    )
+    config, state = AuditConfig("x", files, event="yes"), tmp_path / "state.json"
+    known = run_watch(config, written(first, tmp_path / "first.csv")).state
+    assert len(known.clusters) == 60
+    state.write_bytes(state_bytes(known))
+    found = run_watch(config, written(second, tmp_path / "second.csv"), state=state)
+    (note,) = [one for one in found.notes if "of clusters" in one]
+    assert note.startswith("100 of 600 labelled rows of the table second.csv are of clusters")
+    assert found.state.test.n == 600 + 500
+    new = second[100:]
+    alone = run_watch(config, written(new, tmp_path / "new.csv"), state=state)
+    assert alone.state.test.offset.tobytes() == found.state.test.offset.tobytes()
+    # all of them again, with other rows
+    again = of_patients(14, 60).assign(patient=first["patient"])
+    none = run_watch(config, written(again, tmp_path / "again.csv"), state=state)
+    assert (none.test, none.state.test.n) == (None, 600)
 
 
 def test_patients_are_counted_behind_a_calibrator(tmp_path: Path) -> None:
