@@ -13,5 +13,5 @@ PLACE = Place(
         "chance: every measure with its interval, paired differences on the same rows, a "
         "reliability diagram for each, and its cost in time and size."
     ),
-    rows_alone="Means of foreign rows",
+    rows_alone="Measures of foreign rows whose table lacks that column",
 )

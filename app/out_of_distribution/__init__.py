@@ -13,5 +13,5 @@ PLACE = Place(
         "against distance beside that of a kernel density version, how well foreign rows are "
         "distinguished from ordinary ones, and which foreign rows it is most sure about."
     ),
-    rows_alone="Shares and means of foreign rows",
+    rows_alone="Measures of foreign rows whose table lacks that column",
 )

@@ -13,5 +13,5 @@ PLACE = Place(
         "pass, fail or need more rows, each with its limit, and what to do next."
     ),
     tasks=("classification", "regression"),
-    rows_alone="Measures far from the data",
+    rows_alone="Measures of foreign rows whose table lacks that column",
 )

@@ -17,5 +17,5 @@ PLACE = Place(
     ),
     tasks=("classification", "regression"),
     forecasts_alone="With a time column, the sequential test and the caution about the factor",
-    rows_alone="The sequential test and the comparison of unknown rows by density",
+    rows_alone="With a time column, the sequential test",
 )

@@ -103,5 +103,6 @@ def _by_features(found: UnknownChange) -> None:
     )
     st.caption(
         "A row is unknown if its density is below the floor of the kernel density version, as on "
-        f"the page Out of distribution. p value of no change: {p_text(found.p_value)} (Fisher)."
+        f"the page Out of distribution. p value of no change: {p_text(found.p_value)} "
+        f"({found.test})."
     )

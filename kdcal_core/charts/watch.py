@@ -56,7 +56,8 @@ Each place across is one of the bins of the population stability index, from the
 the highest. They were fixed on the reference rows with equally many rows in each, as far as equal
 scores allow; hovering shows their edges. Grey bars are the reference
 rows. Blue marks are the new rows, with exact 95% intervals (Clopper-Pearson) of one bin at a time:
-among ten bins in which nothing changed, one mark in two tables misses its bar by chance.
+among ten bins in which nothing changed, one mark in two tables misses its bar by chance. Rows that
+depend on one another, by a column of clusters or times, count by their design effect.
 """
 MEASURES = """
 Each panel is a measure. The grey circle (teal for a calibrated version) is its value on the
@@ -311,7 +312,8 @@ def _bins_figure(shift: ScoreShift, dark: bool, reference: str) -> go.Figure:
     )
     share = _share(shift.new_count)
     n = float(shift.new_count.sum())
-    low, high = clopper_pearson(share, np.full(len(share), n), 0.95)
+    rows = np.full(len(share), n) if shift.new_rows is None else shift.new_rows
+    low, high = clopper_pearson(share, rows, 0.95)
     figure.add_trace(
         go.Scatter(
             x=places,

@@ -37,6 +37,7 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
         prior_kind="empirical",
         prior_rows=rows,
         level=level,
+        dependence=far.dependence,
     )
     return [Part(replace(found, label="Distance to the prior (OCE)"))]
 

@@ -17,11 +17,15 @@ from kdcal_core.diagnostics.estimate import Estimate, share_estimate
 from kdcal_core.diagnostics.targets import check_choice, check_level
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import (
+    Dependence,
     bounded_mean_interval,
     dependence_of,
     effective_size,
     kish,
     largest_share,
+    pooled,
+    side_by_side,
+    units,
 )
 
 TPR = 0.95
@@ -37,6 +41,7 @@ def ood_calibration_error(
     prior_kind: Literal["given", "empirical"] = "given",
     prior_rows: float | None = None,
     level: float = 0.95,
+    dependence: Dependence | None = None,
 ) -> Estimate:
     """OCE: mean distance of foreign rows' confidence from the prior's (Dey et al., Eq. 20).
 
@@ -54,6 +59,8 @@ def ood_calibration_error(
         for the largest share's own error, which is independent of the foreign rows.
     level : float
         Level of the interval, to which four rows at the ends of the range are added.
+    dependence : Dependence, optional
+        Of the foreign rows. The interval is then by t quantile.
 
     Raises
     ------
@@ -71,8 +78,10 @@ def ood_calibration_error(
     expected = _prior(prior, proba.shape[1]).max()
     distance = np.abs(proba.max(axis=1) - expected)
     most = max(1.0 - expected, expected - 1.0 / proba.shape[1])
-    value, low, high = bounded_mean_interval(distance, np.ones(len(proba)), 0.0, most, level)
-    interval = "normal, four rows at the ends of the range added"
+    ones, together = np.ones(len(proba)), _unless_alone(dependence)
+    value, low, high = bounded_mean_interval(distance, ones, 0.0, most, level, together)
+    by = "normal" if together is None else "t quantile"
+    interval = f"{by}, four rows at the ends of the range added"
     if prior_rows is not None:
         least, most = _prior_reach(proba.max(axis=1), prior, prior_rows, level)
         low = max(value - float(np.hypot(value - low, value - least)), 0.0)
@@ -108,6 +117,7 @@ def ood_auroc(
     by: Score = "density",
     level: float = 0.95,
     weight_in: Any = None,
+    dependence_out: Dependence | None = None,
 ) -> Estimate:
     """Probability that an ordinary row scores above a foreign one; ties count half.
 
@@ -127,8 +137,10 @@ def ood_auroc(
     level : float
         Level of the interval, computed as in :func:`kdcal_core.diagnostics.auc`.
     weight_in : (n,) array-like or RowDesign, optional
-        Weights of the ordinary rows, with or without how they depend on one another; foreign rows
-        count as independent.
+        Weights of the ordinary rows, with or without how they depend on one another.
+    dependence_out : Dependence, optional
+        Of the foreign rows, by clusters or times as that of the ordinary rows. No cluster has rows
+        of both kinds.
 
     Raises
     ------
@@ -147,9 +159,12 @@ def ood_auroc(
     n, m = len(ordinary), len(foreign)
     side = (np.arange(n + m) < n).astype(np.int64)
     weight = np.concatenate([check_weight(weight_in, n), np.ones(m)])
-    together = dependence_of(weight_in)
-    together = None if together is None else together.and_alone(m)
+    apart = _unless_alone(dependence_out)
+    together = side_by_side(dependence_of(weight_in), n, apart, m)
     area, part = roc_area(np.concatenate([ordinary, foreign]), side == 1, weight)
+    if apart is not None and together is not None and apart.kind == "cluster":
+        part, side, weight = of_clusters(part, side, weight, together)
+        together = None
     low, high, how = area_interval(area, part, side, weight, level, dependence=together)
     return Estimate(
         name=f"AUROC of ordinary against foreign rows, by {by}",
@@ -171,6 +186,7 @@ def fpr_at_95_tpr(
     by: Score = "density",
     level: float = 0.95,
     weight_in: Any = None,
+    dependence_out: Dependence | None = None,
 ) -> Estimate:
     """Share of foreign rows accepted where 95% of the ordinary rows are accepted (FPR@95).
 
@@ -181,7 +197,8 @@ def fpr_at_95_tpr(
     where K is binomial(n, 0.05), and beyond a given threshold the share follows Jeffreys' beta
     distribution. The limits are quantiles of that mixture. With weights, n is their effective
     number (Kish), and K of n is a share of the weight; of dependent ordinary rows it is that number
-    over the design effect of the share below the threshold.
+    over the design effect of the share below the threshold. Dependent foreign rows count as many
+    as independent ones would that say as much of the share.
 
     Examples
     --------
@@ -201,7 +218,11 @@ def fpr_at_95_tpr(
         below = (ordinary < threshold).astype(np.float64)
         rate = float(np.average(below, weights=weight))
         rows = effective_size(below - rate, weight, together.only(order))
-    low, high = _fpr_interval(ordinary, weight, foreign, level, rows)
+    far_rows, apart = float(m), _unless_alone(dependence_out)
+    if apart is not None:
+        taken = (np.asarray(score_out, dtype=np.float64) >= threshold).astype(np.float64)
+        far_rows = min(effective_size(taken - value, np.ones(m), apart), far_rows)
+    low, high = _fpr_interval(ordinary, weight, foreign, level, rows, far_rows)
     return Estimate(
         name=f"False positive rate at 95% true positive rate, ordinary rows positive, by {by}",
         label="FPR@95",
@@ -245,6 +266,29 @@ def unknown_share(unknown: Any, *, level: float = 0.95, sample_weight: Any = Non
     return share_estimate(name, "Called unknown", value, rows, len(below), level)
 
 
+def _unless_alone(dependence: Dependence | None) -> Dependence | None:
+    """The dependence; None too where each row is a cluster of its own."""
+    return None if dependence is None or dependence.alone else dependence
+
+
+def of_clusters(
+    part: FloatArray, side: IntArray, weight: FloatArray, dependence: Dependence
+) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Parts (..., n), side (n,) and weight (n,) of rows as those of the clusters, each of one side.
+
+    A few clusters on one side, however many are on the other, say little about how they differ.
+
+    Examples
+    --------
+    >>> pair = Dependence.of("cluster", [7, 7, 8])
+    >>> parts = of_clusters(np.array([1.0, 2.0, 4.0]), np.array([0, 0, 1]), np.ones(3), pair)
+    >>> [one.tolist() for one in parts]
+    [[3.0, 4.0], [0, 1], [2.0, 1.0]]
+    """
+    every, first = np.unique(dependence.unit, return_index=True)
+    return pooled(part, dependence)[..., every], side[first], units(weight, dependence)
+
+
 def _after(weight: FloatArray, share: FloatArray) -> IntArray:
     """Index of the last sorted row that at most this share of the weight comes before, (k,)."""
     before = np.concatenate([[0.0], np.cumsum(weight)[:-1]]) / weight.sum()
@@ -252,7 +296,12 @@ def _after(weight: FloatArray, share: FloatArray) -> IntArray:
 
 
 def _fpr_interval(
-    ordinary: FloatArray, weight: FloatArray, foreign: FloatArray, level: float, rows: float
+    ordinary: FloatArray,
+    weight: FloatArray,
+    foreign: FloatArray,
+    level: float,
+    rows: float,
+    far_rows: float,
 ) -> tuple[float, float]:
     n, m = max(round(rows), 1), len(foreign)
     k = np.arange(n + 1)
@@ -263,11 +312,11 @@ def _fpr_interval(
     most = m - np.concatenate([[0], np.searchsorted(foreign, each, side="right")])
     least = m - np.concatenate([np.searchsorted(foreign, each, side="left"), [m]])
     likely = mass > 1e-12
-    taken = 0.5 * (most + least)[likely]
+    taken = 0.5 * (most + least)[likely] * (far_rows / m)
     mass = mass[likely] / mass[likely].sum()
     tail = (1.0 - level) / 2.0
     low, high = (
-        _mixture_quantile(mass, taken + 0.5, m - taken + 0.5, p) for p in (tail, 1.0 - tail)
+        _mixture_quantile(mass, taken + 0.5, far_rows - taken + 0.5, p) for p in (tail, 1.0 - tail)
     )
     return low, high
 

@@ -22,7 +22,7 @@ from kdcal_core.diagnostics.score_histograms import EDGES
 from kdcal_core.diagnostics.targets import check_level, check_seed
 from kdcal_core.diagnostics.unit_changes import UnitChanges
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import Dependence
+from kdcal_core.statistics import Dependence, design_of, effective_size, only
 
 DRAWS = 999
 BINS = 10
@@ -104,7 +104,11 @@ class ShiftTest:
 
 @dataclass(frozen=True, eq=False)
 class ScoreShift:
-    """All distances between reference and new scores, and the counts in the frozen bins."""
+    """All distances between reference and new scores, and the counts in the frozen bins.
+
+    ``new_rows`` (B,) is the number of independent rows that would say as much about each bin's
+    share of the new rows; None if rows are independent.
+    """
 
     psi: ShiftTest
     kolmogorov_smirnov: ShiftTest
@@ -112,6 +116,7 @@ class ScoreShift:
     bins: FrozenBins
     new_count: FloatArray
     noun: str = "scores"
+    new_rows: FloatArray | None = None
 
     @property
     def tests(self) -> tuple[ShiftTest, ShiftTest, ShiftTest]:
@@ -144,13 +149,15 @@ class ScoreCounts:
 class UnknownChange:
     """Share of rows called unknown: in the new table, in the reference table, and the change.
 
-    ``p_value`` is Fisher's exact one, two-sided, of the hypothesis that both shares are equal.
+    ``p_value`` is Fisher's exact one, two-sided, of the hypothesis that both shares are equal; for
+    dependent rows that of the wild bootstrap. ``test`` is the test's name.
     """
 
     new: Estimate
     reference: Estimate
     change: Estimate
     p_value: float
+    test: str = "Fisher"
 
 
 def freeze_bins(score: Any, n_bins: int = BINS) -> FrozenBins:
@@ -420,9 +427,13 @@ def _shift(
         UnitChanges.of(place, len(cells.new), n, dependence),
         UnitChanges.of(in_bins, len(counts), n, dependence),
     )
-    return shift_of_cells(
+    found = shift_of_cells(
         exact, cells, bins, counts, level, n_draws, seed, together=together, noun=noun
     )
+    own, m = dependence.only(slice(n, None)), len(new)
+    inside = (in_bins[n:, None] == np.arange(len(counts))).astype(np.float64)
+    rows = [effective_size(one - one.mean(), np.ones(m), own) for one in inside.T]
+    return replace(found, new_rows=np.minimum(rows, m))
 
 
 def shift_of_cells(
@@ -533,7 +544,14 @@ def number_counts(reference: Any, new: Any) -> ScoreCounts:
     return ScoreCounts(edges, counts[0], counts[1], of_numbers=True)
 
 
-def unknown_change(unknown: Any, reference_unknown: Any, *, level: float = 0.95) -> UnknownChange:
+def unknown_change(
+    unknown: Any,
+    reference_unknown: Any,
+    *,
+    level: float = 0.95,
+    dependence: Dependence | None = None,
+    seed: int = 0,
+) -> UnknownChange:
     """Share of new rows that are called unknown, and its change against the reference share.
 
     Parameters
@@ -544,11 +562,17 @@ def unknown_change(unknown: Any, reference_unknown: Any, *, level: float = 0.95)
         The same of each reference row, by the same rule.
     level : float
         Both shares have Clopper-Pearson's interval, and their difference that of Zou and Donner.
+    dependence : Dependence, optional
+        Of the n + m rows, the reference rows first, so that a cluster may have rows in both tables.
+        The shares' intervals then have as many rows as say as much, and the test that of
+        :func:`score_shift`.
+    seed : int
+        Of the test's draws.
 
     Raises
     ------
     InputError
-        If either table has no rows.
+        If either table has no rows, or all its rows are of one cluster or time.
 
     Examples
     --------
@@ -559,15 +583,28 @@ def unknown_change(unknown: Any, reference_unknown: Any, *, level: float = 0.95)
     from scipy.stats import fisher_exact  # slow to import
 
     flags = [np.asarray(one, dtype=bool) for one in (unknown, reference_unknown)]
+    together = None if dependence is None or dependence.alone else dependence
+    n = len(flags[1])
+    of_tables = only(together, slice(n, None)), only(together, slice(n))
     new, reference = (
-        replace(unknown_share(one, level=level), name=f"Share of {noun} rows called unknown")
-        for one, noun in zip(flags, ("new", "reference"), strict=True)
+        replace(
+            unknown_share(one, level=level, sample_weight=design_of(None, own)),
+            name=f"Share of {noun} rows called unknown",
+        )
+        for one, own, noun in zip(flags, of_tables, ("new", "reference"), strict=True)
     )
     change = replace(
         unpaired_difference(new, reference),
         name="Share of rows called unknown: new minus reference",
         label="Change of unknown rows",
     )
+    if together is not None:
+        below = np.concatenate(flags[::-1]).astype(np.float64)[:, None]
+        units = UnitChanges.of_means(below, n, together)
+        null = np.abs(units.drawn(DRAWS, np.random.default_rng(seed))[:, 0])
+        p_value = _p_value(null, abs(new.value - reference.value))
+        test = f"wild bootstrap by {units.words}"
+        return UnknownChange(new, reference, change, p_value, test)
     table = np.array([[one.sum(), (~one).sum()] for one in flags])
     return UnknownChange(new, reference, change, float(fisher_exact(table).pvalue))
 

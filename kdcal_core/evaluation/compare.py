@@ -43,7 +43,7 @@ from kdcal_core.evaluation.paired import (
 )
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import ReviewData
-from kdcal_core.statistics import mean_interval
+from kdcal_core.statistics import Dependence, mean_interval, only, side_by_side
 
 Against = Literal["model", "best"]
 
@@ -238,11 +238,15 @@ class Gain:
 
 @dataclass(frozen=True, eq=False)
 class FarRows:
-    """The model's probabilities (m, K) of far rows, their features, and what they are."""
+    """The model's probabilities (m, K) of far rows, their features, and what they are.
+
+    ``dependence`` says how they depend on one another; None for independent rows.
+    """
 
     proba: FloatArray
     X: pd.DataFrame
     words: str
+    dependence: Dependence | None = None
 
 
 def far_rows(review: ReviewData, seed: int) -> FarRows:
@@ -256,6 +260,7 @@ def far_rows(review: ReviewData, seed: int) -> FarRows:
     InputError
         Where no model is loaded or no feature is numeric.
     """
+    together = None
     model, reference = review.model, review.inputs.get("calibration")
     if model is None or reference is None or reference.shape[1] == 0:
         raise InputError(
@@ -265,7 +270,13 @@ def far_rows(review: ReviewData, seed: int) -> FarRows:
     if review.foreign:
         frame = pd.concat(list(review.foreign.values()), ignore_index=True)
         words = f"{min(len(frame), MOST):,} foreign rows of the review"
-        frame = frame.iloc[at_most(len(frame), MOST, seed)].reset_index(drop=True)
+        chosen = at_most(len(frame), MOST, seed)
+        frame = frame.iloc[chosen].reset_index(drop=True)
+        together = only(_of_tables(review), chosen)
+        if together is not None:
+            words += f", with those of one {together.kind} counted together"
+        elif review.calibration.grouping is not None:
+            words += ", counted as independent"
     else:
         about = review.inputs.get("training", reference)
         frame = on_spheres(about, extent(about), (RADIUS,), POINTS, seed)
@@ -273,7 +284,17 @@ def far_rows(review: ReviewData, seed: int) -> FarRows:
             f"{POINTS:,} points on a sphere at {RADIUS:g} times the distance of the farthest row, "
             "every column in its standard deviations (not possible rows)"
         )
-    return FarRows(model.predict_proba(frame), frame, words)
+    return FarRows(model.predict_proba(frame), frame, words, together)
+
+
+def _of_tables(review: ReviewData) -> Dependence | None:
+    """How all foreign rows depend on one another; units of different tables are different ones."""
+    found, n = None, 0
+    for name, frame in review.foreign.items():
+        own = review.foreign_dependence.get(name)
+        found = side_by_side(found, n, own, len(frame))
+        n += len(frame)
+    return found
 
 
 FITTING = 0.85  # share of the progress that fitting takes
@@ -417,6 +438,7 @@ def compare(
         review.classes,
         event,
         rows.grouping,
+        None if distant is None else distant.dependence,
     )
     scored = tuple(
         replace(one, estimates=tuple(map(without_interval, one.estimates)))

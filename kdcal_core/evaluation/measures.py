@@ -145,7 +145,7 @@ class Judged:
     ``far`` holds each method's probabilities (m, K) for the far rows; empty without far rows.
     ``prior`` (K,) are the class shares that ``prior_rows`` effective rows show.
     ``event`` is the class whose probability is judged; None for the confidence. ``dependence`` is
-    that of the judged rows.
+    that of the judged rows, and ``far_dependence`` that of the far rows.
     """
 
     y: IntArray
@@ -158,6 +158,7 @@ class Judged:
     classes: tuple[str, ...]
     event: int | None = None
     dependence: Dependence | None = None
+    far_dependence: Dependence | None = None
 
     @property
     def design(self) -> FloatArray | RowDesign:

@@ -186,10 +186,12 @@ def _far(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread] | None:
             prior_kind="empirical",
             prior_rows=judged.prior_rows,
             level=drawn.level,
+            dependence=judged.far_dependence,
         )
         for proba in judged.far
     ]
-    return shown, of_means(losses, np.ones(losses.shape[1]), floor=1.0)
+    ones = np.ones(losses.shape[1])
+    return shown, of_means(losses, ones, floor=1.0, dependence=judged.far_dependence)
 
 
 def _auc(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread] | None:

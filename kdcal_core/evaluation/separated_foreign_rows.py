@@ -11,10 +11,17 @@ from kdcal_core.data import FloatArray
 from kdcal_core.data.binning import bin_sums
 from kdcal_core.diagnostics.auc import roc_area
 from kdcal_core.diagnostics.estimate import Estimate
-from kdcal_core.diagnostics.foreign_scores import TPR, fpr_at_95_tpr, ood_auroc
+from kdcal_core.diagnostics.foreign_scores import TPR, fpr_at_95_tpr, of_clusters, ood_auroc
 from kdcal_core.evaluation.measures import Drawn, Judged, Measure
 from kdcal_core.evaluation.spread import Spread, of_areas, unbiased
-from kdcal_core.statistics import Resamples, kish, units
+from kdcal_core.statistics import (
+    Resamples,
+    kish,
+    pooled,
+    side_by_side,
+    small_sample_factor,
+    units,
+)
 
 SPREAD = 8.0  # standard errors within which every draw's threshold lies
 BLOCK = 100  # draws at once
@@ -24,6 +31,14 @@ def _confidences(judged: Judged) -> list[tuple[FloatArray, FloatArray]]:
     """Largest probability of each judged row (n,) and of each far row (m,), for every method."""
     pairs = zip(judged.found, judged.far, strict=True)
     return [(one.proba.max(axis=1), far.max(axis=1)) for one, far in pairs]
+
+
+def _given(judged: Judged, drawn: Drawn) -> dict[str, Any]:
+    return {
+        "level": drawn.level,
+        "weight_in": judged.design,
+        "dependence_out": judged.far_dependence,
+    }
 
 
 def _shown(
@@ -43,22 +58,28 @@ def _area(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread] | None:
         *(roc_area(np.concatenate(each), ordinary, weight) for each in sides), strict=True
     )
     share = weight / np.where(ordinary, judged.weight.sum(), m)
-    together = None if judged.dependence is None else judged.dependence.and_alone(m)
-    shown = _shown(ood_auroc, sides, {"level": drawn.level, "weight_in": judged.design})
-    return shown, of_areas(
-        np.array(areas), np.array(parts), share, ordinary.astype(np.int64), weight, together
-    )
+    together = side_by_side(judged.dependence, n, judged.far_dependence, m)
+    shown = _shown(ood_auroc, sides, _given(judged, drawn))
+    part, side, far = np.array(parts), ordinary.astype(np.int64), judged.far_dependence
+    if far is not None and together is not None and far.kind == "cluster":
+        share = units(share, together)
+        part, side, weight = of_clusters(part, side, weight, together)
+        together = None
+    return shown, of_areas(np.array(areas), part, share, side, weight, together)
 
 
 def _taken_for_ordinary(judged: Judged, drawn: Drawn) -> tuple[list[Estimate], Spread] | None:
     if not judged.far:
         return None
     sides, weight = _confidences(judged), judged.weight
-    shown = _shown(fpr_at_95_tpr, sides, {"level": drawn.level, "weight_in": judged.design})
-    n, m = kish(units(weight, judged.dependence)), len(sides[0][1])
+    shown = _shown(fpr_at_95_tpr, sides, _given(judged, drawn))
+    n, far, m = kish(units(weight, judged.dependence)), judged.far_dependence, len(sides[0][1])
     rates, taken = zip(*(_redrawn(*each, weight, drawn.rows) for each in sides), strict=True)
-    away = np.array([one - one.mean() for one in taken])
-    covariance = np.atleast_2d(np.cov(np.array(rates))) + away @ away.T / (m * max(m - 1, 1))
+    away, size = np.array([one - one.mean() for one in taken]), float(m * max(m - 1, 1))
+    if far is not None:
+        away, n_far = pooled(away, far), len(units(np.ones(m), far))
+        size, m = m**2 / small_sample_factor(max(n_far, 2), far.lags), n_far
+    covariance = np.atleast_2d(np.cov(np.array(rates))) + away @ away.T / size
     value = np.array([one.value for one in shown])
     # as if half a row at each end of the range were added, so that rows that agree are not certain
     return shown, unbiased(value, covariance, max(min(n, m) - 1.0, 1.0), 1.0 / min(n, m))

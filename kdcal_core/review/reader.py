@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from kdcal_core.diagnostics.summaries import ClassSummary, RegressionSummary
     from kdcal_core.distributions import RegressionSet
     from kdcal_core.models import HasLayers, Model
+    from kdcal_core.statistics import Dependence
 
 
 def check_scored(workspace: Workspace, review: Review) -> None:
@@ -334,6 +335,24 @@ class ReviewReader:
         self._declared("foreign")
         return self._features(self.review.foreign[name])
 
+    def foreign_dependence(self, name: str) -> tuple[Dependence | None, str]:
+        """How foreign rows depend on one another, if their table has the column of the data's own.
+
+        That is the column of clusters or times. The text says why they count as independent all the
+        same; it is empty where nothing is in the way. Untrusted text.
+        """
+        from kdcal_core.data import row_dependence
+
+        self._declared("foreign")
+        table, column = self.review.foreign[name], self._together
+        if not column or column not in {one.name for one in table.columns}:
+            return None, ""
+        try:
+            found = row_dependence(self._of_table(table, (column,)), self.roles, table.name)
+            return None if found is None or found.alone else found, ""
+        except InputError as error:
+            return None, f"Foreign rows of this table count as independent. {error}"
+
     def watched(self, name: str, digest: str) -> pd.DataFrame:
         """The rows of a new table with this digest; the index is the rows' position.
 
@@ -496,6 +515,8 @@ class ReviewData:
         The open model, if it is declared and the review has one.
     foreign : dict of str to DataFrame
         Features of foreign rows, if they are declared. Untrusted names.
+    foreign_dependence : dict of str to Dependence
+        How the rows of such a table depend on one another, where they do.
     """
 
     calibration: ScoredSet
@@ -506,6 +527,7 @@ class ReviewData:
     training_y: IntArray | None = None
     model: Model | None = None
     foreign: dict[str, pd.DataFrame] = field(default_factory=dict)
+    foreign_dependence: dict[str, Dependence] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for part in ("inputs", "groups", "foreign"):
@@ -555,6 +577,7 @@ def review_data(reader: ReviewReader, *, with_model: bool = False) -> ReviewData
         inputs["training"], groups["training"] = frame[columns], free_columns(frame, roles, columns)
         training_y = target_labels(frame, roles, review.classes, file=reader.name("training"))
     foreign = review.foreign if "foreign" in reader.reads and roles.features else {}
+    depend = {name: reader.foreign_dependence(name)[0] for name in foreign}
     return ReviewData(
         calibration,
         evaluation,
@@ -564,6 +587,7 @@ def review_data(reader: ReviewReader, *, with_model: bool = False) -> ReviewData
         training_y,
         reader.model() if with_model and reader.has("model") else None,
         {name: reader.foreign(name).reset_index(drop=True) for name in foreign},
+        {name: one for name, one in depend.items() if one is not None},
     )
 
 

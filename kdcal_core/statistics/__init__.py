@@ -29,6 +29,7 @@ from kdcal_core.statistics.dependence import (
     of_rows,
     only,
     pooled,
+    side_by_side,
     small_sample_factor,
     units,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "quantile_interval",
     "ratio_interval",
     "ratio_of_means",
+    "side_by_side",
     "small_sample_factor",
     "step_down",
     "surprisal",

@@ -29,6 +29,7 @@ __all__ = [
     "of_rows",
     "only",
     "pooled",
+    "side_by_side",
     "small_sample_factor",
     "units",
 ]
@@ -132,6 +133,20 @@ class Dependence:
         new = self.n_units + apart * np.arange(1, n_rows + 1, dtype=np.int64) - 1
         unit = np.concatenate([self.unit, new])
         return replace(self, unit=unit, n_units=self.n_units + apart * n_rows)
+
+    def beside(self, other: Dependence) -> Dependence:
+        """The same with further rows, those of ``other``, whose units are none of these.
+
+        Examples
+        --------
+        >>> wards = Dependence.of("cluster", ["a", "a", "b"])
+        >>> wards.beside(Dependence.of("cluster", ["a", "c"])).unit.tolist()
+        [0, 0, 1, 2, 3]
+        """
+        lags = max(self.lags, other.lags)
+        first = self.n_units + lags
+        unit = np.concatenate([self.unit, first + other.unit])
+        return replace(self, unit=unit, n_units=first + other.n_units, lags=lags)
 
     def totals(self, parts: FloatArray) -> FloatArray:
         """Sums whose squares add up to the products of all rows that depend on one another.
@@ -264,6 +279,25 @@ def of_rows(sample_weight: Any, rows: Any) -> Any:
     return None if sample_weight is None else np.asarray(sample_weight)[rows]
 
 
+def side_by_side(
+    one: Dependence | None, n: int, other: Dependence | None, m: int
+) -> Dependence | None:
+    """The dependence of ``n`` rows and then m others, whose units are none of theirs.
+
+    Examples
+    --------
+    >>> pair = Dependence.of("cluster", [7, 7])
+    >>> side_by_side(None, 2, pair, 2).unit.tolist(), side_by_side(pair, 2, None, 1).unit.tolist()
+    ([0, 1, 2, 2], [0, 0, 1])
+    """
+    if other is None:
+        return None if one is None else one.and_alone(m)
+    if one is None:
+        nothing = replace(other, unit=np.empty(0, dtype=np.int64), n_units=0)
+        one = nothing.and_alone(n)
+    return one.beside(other)
+
+
 def pooled(parts: FloatArray, dependence: Dependence | None) -> FloatArray:
     """Parts (..., n) of rows, or sums of dependent ones: their squares add up to a variance.
 
@@ -325,8 +359,8 @@ class BinDependence:
     root : (B, B)
         Of the other part: standard normal draws times it, times the residuals' standard deviation.
     whole : float
-        The design effect of the mean of all rows, if it is known. Bins of few rows understate it,
-        because their own means take part of what clusters share.
+        The design effect of the mean of all rows, if it is known. Bins of few rows know it less
+        surely, and their own means take part of what clusters share.
     """
 
     effect: FloatArray

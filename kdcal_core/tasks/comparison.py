@@ -109,7 +109,12 @@ def _settled(review: Review, settings: ComparisonSettings) -> ComparisonSettings
     ranges={"folds": (2.0, 20.0), "seed": (0.0, 2.0**31), "n_boot": (100.0, 10_000.0)},
     settle=_settled,
     edition=lambda: " ".join(
-        (FITTED, "corrected together", *(one.key for one in compared_measures()))
+        (
+            FITTED,
+            "corrected together",
+            "foreign rows together",
+            *(one.key for one in compared_measures()),
+        )
     ),
 )
 def compare_calibrators(sets: Sets, settings: ComparisonSettings) -> ComparisonRun:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from kdcal_core.calibration import Located
-from kdcal_core.data import FloatArray
+from kdcal_core.data import FloatArray, at_most
 from kdcal_core.data.foreign_rows import (
     Extent,
     extent,
@@ -24,6 +24,7 @@ from kdcal_core.data.foreign_rows import (
 from kdcal_core.errors import InputError
 from kdcal_core.progress import part_of
 from kdcal_core.review import PARTS, ReviewReader
+from kdcal_core.statistics import Dependence
 from kdcal_core.tasks.decorators import Sets, require_model, review_task
 from kdcal_core.tasks.graph import Rows, load_estimator, placed
 from kdcal_core.text import formatted
@@ -170,7 +171,7 @@ class ForeignRun:
         "shifts": (-1e6, 1e6),
         "seed": (0.0, 2.0**31),
     },
-    edition="rows within what columns hold",
+    edition="rows within what columns hold, and which depend",
 )
 def score_foreign(
     sets: Sets, settings: ForeignSettings, *, graph_folder: str | None = None
@@ -194,6 +195,8 @@ def score_foreign(
     estimator = load_estimator(graph_folder, model) if graph_folder else None
     reference = reader.features(reader.reference)
     batches, notes = _made(reader, settings, reference)
+    why = (reader.foreign_dependence(name)[1] for name in reader.review.foreign)
+    notes = [*filter(None, why), *notes]
     where = _extent(reference)
     left: dict[str, tuple[str, float, float]] = {}
     batches = [*_uploaded(reader), *batches]
@@ -228,6 +231,21 @@ def score_foreign(
         impossible=left,
     )
     return ForeignRun(record, _joined(pieces, len(reader.review.classes)))
+
+
+def foreign_dependence(sets: Sets, settings: ForeignSettings, one: ForeignSet) -> Dependence | None:
+    """How the rows of a set depend on one another: uploaded ones, and those that were shifted.
+
+    Rows of other kinds are drawn independently, or mix the columns of several rows.
+    """
+    if one.kind == "uploaded":
+        return sets.reader.foreign_dependence(one.name)[0]
+    if one.kind != "shifted":
+        return None
+    every = sets.read(sets.reader.judged).grouping
+    if every is None:
+        return None
+    return every.only(at_most(len(every.unit), settings.n, settings.seed))
 
 
 def foreign_frame(reader: ReviewReader, settings: ForeignSettings, one: ForeignSet) -> pd.DataFrame:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from kdcal_core.calibration import CALIBRATORS, Selection, TopLabelCalibrator, score_calibrator
 from kdcal_core.calibration.graph.gamma_floor_blend import Blend
-from kdcal_core.data import FloatArray, ScoredSet, pixel_places
+from kdcal_core.data import FloatArray, ScoredSet, pixel_places, row_dependence
 from kdcal_core.diagnostics import (
     DistanceCurve,
     Estimate,
@@ -33,11 +33,12 @@ from kdcal_core.diagnostics import (
     unknown_share,
 )
 from kdcal_core.diagnostics.targets import class_shares as shares_of
+from kdcal_core.errors import InputError
 from kdcal_core.review import PARTS, Which
 from kdcal_core.statistics import Dependence, RowDesign
 from kdcal_core.store import load
 from kdcal_core.tasks.decorators import ALL_ROWS, Sets, require_model, review_task, the_set
-from kdcal_core.tasks.foreign import ForeignRun, ForeignSet, foreign_frame
+from kdcal_core.tasks.foreign import ForeignRun, ForeignSet, foreign_dependence, foreign_frame
 from kdcal_core.tasks.graph import Rows, Version, load_estimator, placed
 from kdcal_core.tasks.pit_measures import MAX_ROWS
 from kdcal_core.tasks.set_measures import fitted
@@ -174,7 +175,9 @@ class VersionAnswers:
     switch_radius: float = 0.0
 
 
-@review_task("Out of distribution: comparing rows", reads=PARTS, edition="rows together")
+@review_task(
+    "Out of distribution: comparing rows", reads=PARTS, edition="rows and foreign rows together"
+)
 def foreign_answers(
     sets: Sets,
     *,
@@ -201,12 +204,14 @@ def foreign_answers(
     rows = opened.rows.part(start, stop)
     proba = rows.proba
     said = proba.max(axis=1), proba.argmax(axis=1)
+    one = next(one for one in opened.sets() if (one.start, one.stop) == (start, stop))
+    far = foreign_dependence(sets, opened.record.settings, one)
     sets.progress(0.2, "Comparing the rows")
     if version is None:
         inner = sets.read(which)
         known, design = class_shares(sets, which="calibration"), _design(inner.grouping)
-        model = _by_confidence(inner.proba, proba, known.share, known.rows, design=design)
-        return ForeignAnswers(model, mean_max_confidence(proba), Surest.of(*said), None)
+        model = _by_confidence(inner.proba, proba, known.share, known.rows, design=design, far=far)
+        return ForeignAnswers(model, _confidence(proba, far), Surest.of(*said), None)
     ordinary, graph_now, floor = version.run.rows, version.graph, version.floor
     given = version.setting.prior is not None
     design = _design(_together(sets, version))
@@ -216,12 +221,12 @@ def foreign_answers(
     sure = version.posterior("judged", ordinary.located).max(axis=1)
     answers = VersionAnswers(
         (
-            _oce(own, graph_now.prior, given=given),
-            ood_auroc(inside, outside, weight_in=design),
-            fpr_at_95_tpr(inside, outside, weight_in=design),
+            _oce(own, graph_now.prior, given=given, far=far),
+            ood_auroc(inside, outside, weight_in=design, dependence_out=far),
+            fpr_at_95_tpr(inside, outside, weight_in=design, dependence_out=far),
         ),
-        ood_auroc(sure, own.max(axis=1), by="confidence", weight_in=design),
-        mean_max_confidence(own),
+        ood_auroc(sure, own.max(axis=1), by="confidence", weight_in=design, dependence_out=far),
+        _confidence(own, far),
         unknown_share(inside < floor, sample_weight=design),
         int((outside < floor).sum()),
         log_densities(inside, {name: outside}, floor),
@@ -229,8 +234,8 @@ def foreign_answers(
         float(np.median(graph_now.switch_radii)),
     )
     return ForeignAnswers(
-        _by_confidence(ordinary.proba, proba, graph_now.prior, given=given, design=design),
-        mean_max_confidence(proba),
+        _by_confidence(ordinary.proba, proba, graph_now.prior, given=given, design=design, far=far),
+        _confidence(proba, far),
         Surest.of(*said, own.max(axis=1)),
         answers,
     )
@@ -395,6 +400,7 @@ def among_ordinary(sets: Sets, *, graph: dict[str, Any]) -> AmongOrdinary:
     "Watching: counting unknown rows",
     reads=ALL_ROWS,
     needs=require_model,
+    edition="rows together",
 )
 def unknown_new_rows(
     sets: Sets, *, table: str, digest: str, graph: dict[str, Any]
@@ -419,12 +425,31 @@ def unknown_new_rows(
     model = reader.model()
     estimator = load_estimator(graph["folder"], model)
     with in_file(table):
-        features = feature_frame(reader.watched(table, digest), reader.roles)
+        frame = reader.watched(table, digest)
+        features = feature_frame(frame, reader.roles)
         rows = placed(model, features, None, estimator, sets.progress)
-    return unknown_change(
-        version.unknown(digest, rows.located),
-        version.unknown("judged", version.run.rows.located),
-    )
+    unknown = version.unknown(digest, rows.located)
+    ordinary = version.unknown("judged", version.run.rows.located)
+    try:
+        return unknown_change(unknown, ordinary, dependence=_of_both(sets, version, frame))
+    except InputError:  # nothing says how units differ, which the notes of the watch say
+        return unknown_change(unknown, ordinary)
+
+
+def _of_both(sets: Sets, version: Version, new: pd.DataFrame) -> Dependence | None:
+    """How the judged rows and then the new ones depend on one another.
+
+    Raises
+    ------
+    InputError
+        For a missing cluster or time.
+    """
+    roles = sets.reader.roles
+    column = roles.time or roles.cluster
+    if column is None or column not in new.columns:
+        return None
+    old = sets.frame(sets.reader.judged, (column,)).iloc[version.run.positions]
+    return row_dependence(pd.concat([old, new[[column]]], ignore_index=True), roles)
 
 
 def by_distance(run: ForeignRun, proba: FloatArray) -> DistanceCurve:
@@ -455,20 +480,33 @@ def _by_confidence(
     *,
     given: bool = False,
     design: RowDesign | None = None,
+    far: Dependence | None = None,
 ) -> tuple[Estimate, Estimate, Estimate]:
     ordinary, foreign = inner.max(axis=1), proba.max(axis=1)
+    depend: dict[str, Any] = {"weight_in": design, "dependence_out": far}
     return (
-        _oce(proba, prior, prior_rows, given=given),
-        ood_auroc(ordinary, foreign, by="confidence", weight_in=design),
-        fpr_at_95_tpr(ordinary, foreign, by="confidence", weight_in=design),
+        _oce(proba, prior, prior_rows, given=given, far=far),
+        ood_auroc(ordinary, foreign, by="confidence", **depend),
+        fpr_at_95_tpr(ordinary, foreign, by="confidence", **depend),
     )
 
 
 def _oce(
-    proba: FloatArray, prior: FloatArray, prior_rows: float | None = None, *, given: bool
+    proba: FloatArray,
+    prior: FloatArray,
+    prior_rows: float | None = None,
+    *,
+    given: bool,
+    far: Dependence | None,
 ) -> Estimate:
     kind: Literal["given", "empirical"] = "given" if given else "empirical"
-    return ood_calibration_error(proba, prior, prior_kind=kind, prior_rows=prior_rows)
+    return ood_calibration_error(
+        proba, prior, prior_kind=kind, prior_rows=prior_rows, dependence=far
+    )
+
+
+def _confidence(proba: FloatArray, far: Dependence | None) -> Estimate:
+    return mean_max_confidence(proba, sample_weight=_design(far))
 
 
 def _together(sets: Sets, version: Version) -> Dependence | None:
@@ -478,7 +516,7 @@ def _together(sets: Sets, version: Version) -> Dependence | None:
 
 
 def _design(together: Dependence | None) -> RowDesign | None:
-    """Ordinary rows that count the same, whatever their weights."""
+    """Rows that count the same, whatever their weights."""
     return None if together is None else RowDesign(None, together)
 
 

@@ -172,7 +172,7 @@ def _overview_of(rows: ClassSummary, event: int | None) -> SetOverview:
     )
 
 
-@review_task("Reliability: drawing up the diagram", reads=the_set, edition=SUMMED)
+@review_task("Reliability: drawing up the diagram", reads=the_set, edition=f"{SUMMED}, all rows")
 def set_reliability(
     sets: Sets,
     *,

@@ -55,7 +55,9 @@ def test_every_page_says_which_rows_are_kept_together(workspace: Workspace, revi
     assert kept in words(shown(clustered))
     assert "as independent" not in words(shown(clustered))
     far = words(healthy(settle(launch("out_of_distribution", clustered))))
-    alone = "Shares and means of foreign rows still treat rows as independent."
+    alone = (
+        "Measures of foreign rows whose table lacks that column still treat rows as independent."
+    )
     assert f"{kept} {alone}" in far
 
 

@@ -231,3 +231,16 @@ def test_shares_of_clusters_of_one_row_equal_those_of_rows() -> None:
     each = Dependence.of("cluster", np.arange(100))
     one, other = (label_shift(new, old, y, dependence=d, n_draws=9) for d in (each, None))
     assert (one.shares, one.changes, one.p_value) == (other.shares, other.changes, other.p_value)
+
+
+def test_bins_of_new_rows_count_clusters() -> None:
+    """Ten equal rows of a cluster say as much of a bin's share as one."""
+    rng = np.random.default_rng(4)
+    old, new = rng.random(400), np.repeat(rng.random(60), 10)
+    own = np.repeat(np.arange(400, 460), 10)
+    together = Dependence.of("cluster", np.concatenate([np.arange(400), own]))
+    rows = score_shift(old, new, dependence=together, n_draws=99).new_rows
+    assert rows is not None
+    assert rows.max() < 70
+    assert rows.min() > 40
+    assert score_shift(old, new, n_draws=99).new_rows is None

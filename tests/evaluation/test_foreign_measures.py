@@ -13,9 +13,11 @@ from kdcal_core.data import FloatArray, ScoredSet
 from kdcal_core.diagnostics import fpr_at_95_tpr, mean_max_confidence, ood_auroc
 from kdcal_core.diagnostics.calibration_error import row_draws
 from kdcal_core.evaluation import MEASURES, compare
+from kdcal_core.evaluation.compare import far_rows
 from kdcal_core.evaluation.measures import Drawn, Judged
 from kdcal_core.evaluation.paired import PairedDifference, against_model
 from kdcal_core.review import ReviewData
+from kdcal_core.statistics import Dependence
 
 KEYS = ("foreign_auc", "fpr95", "mmc_errors")
 
@@ -99,6 +101,44 @@ def test_equal_methods_are_rarely_told_apart_and_a_worse_one_is(coarse: bool) ->
         assert all(one.difference.low <= one.difference.value for one in pairs)
     worse = judged(2000, 2000, 1, coarse=coarse, far=1.0)
     assert [pair(key, worse).verdict for key in KEYS[:2]] == ["worse", "worse"]
+
+
+def test_copies_of_far_rows_are_compared_as_one_of_each() -> None:
+    rows = judged(200, 40, 5, far=0.3)
+    copies = replace(rows, far=tuple(np.repeat(one, 10, axis=0) for one in rows.far))
+    clusters = Dependence.of("cluster", np.repeat(np.arange(40), 10))
+    for key in ("foreign_auc", "fpr95", "oce"):
+        widths = [
+            one.difference.high - one.difference.low
+            for one in (
+                pair(key, rows),
+                pair(key, replace(copies, far_dependence=clusters)),
+                pair(key, copies),
+            )
+        ]
+        assert widths[1] == pytest.approx(widths[0], rel=0.1), key
+        assert widths[2] < 0.9 * widths[0], key
+
+
+def test_far_rows_of_several_tables_keep_their_own_clusters() -> None:
+    proba, y = two(np.linspace(0.1, 0.9, 40)), np.arange(40) % 2
+    rows = ScoredSet(proba, y, ("a", "b"), "", "calibration")
+    far = {one: pd.DataFrame({"p": [0.2, 0.4, 0.6]}) for one in ("one", "two")}
+    pairs = {"two": Dependence.of("cluster", ["x", "x", "y"])}
+    data = ReviewData(
+        rows,
+        None,
+        rows.classes,
+        {"calibration": pd.DataFrame({"p": rows.proba[:, 1]})},
+        model=Flat(),
+        foreign=far,
+        foreign_dependence=pairs,
+    )
+    found = far_rows(data, 0)
+    assert found.dependence is not None
+    assert found.dependence.unit.tolist() == [0, 1, 2, 3, 3, 4]
+    assert "those of one cluster" in found.words
+    assert far_rows(replace(data, foreign_dependence={}), 0).dependence is None
 
 
 def test_a_method_that_agrees_on_every_row_does_not_differ() -> None:

@@ -11,6 +11,7 @@ import pandas as pd
 import skops.io
 from workerless import working_here
 
+from kdcal_core.data import Roles
 from kdcal_core.review import (
     Review,
     Workspace,
@@ -18,6 +19,7 @@ from kdcal_core.review import (
     add_table,
     create_review,
     score,
+    set_roles,
 )
 
 
@@ -51,7 +53,9 @@ def rows(n: int, seed: int, *, colour: bool = False) -> pd.DataFrame:
     return frame.assign(kind=label)
 
 
-def made(folder: Path, model: object, tables: dict[str, pd.DataFrame]) -> Made:
+def made(
+    folder: Path, model: object, tables: dict[str, pd.DataFrame], roles: Roles | None = None
+) -> Made:
     workspace = Workspace(folder / "home")
     review_id = create_review(workspace).id
     skops.io.dump(model, folder / "model.skops")
@@ -59,5 +63,7 @@ def made(folder: Path, model: object, tables: dict[str, pd.DataFrame]) -> Made:
         add_model(workspace, review_id, folder / "model.skops", "model.skops")
         for which, frame in tables.items():
             add_table(workspace, review_id, which, csv(frame), f"{which}.csv")
+        if roles is not None:
+            set_roles(workspace, review_id, roles)
         review = score(workspace, review_id)
     return Made(workspace, review, model, tables)

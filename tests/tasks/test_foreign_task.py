@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 from small_reviews import Made, csv, made, quiet, rows
 
 from kdcal_core.charts import distance_finding, map_finding, slice_words
+from kdcal_core.data import Roles
 from kdcal_core.data.foreign_rows import (
     extent,
     impossible,
@@ -24,18 +25,28 @@ from kdcal_core.data.foreign_rows import (
 )
 from kdcal_core.diagnostics import confidence_by_distance
 from kdcal_core.errors import InputError
-from kdcal_core.review import ReviewReader, Workspace, add_foreign, remove_foreign, start_sample
+from kdcal_core.review import (
+    ReviewReader,
+    Workspace,
+    add_foreign,
+    add_watched,
+    remove_foreign,
+    start_sample,
+)
 from kdcal_core.store import load
 from kdcal_core.tasks import (
     ForeignRun,
     ForeignSettings,
     GraphRun,
+    GraphSetting,
     GridRun,
     GridSettings,
     fit_graph,
+    foreign_answers,
     foreign_frame,
     posterior_grid,
     score_foreign,
+    unknown_new_rows,
 )
 from kdcal_core.tasks.decorators import carry_out
 
@@ -139,6 +150,62 @@ def test_what_cannot_be_made_is_reported_and_the_rest_is_there(forest, tmp_path)
 def test_settings_out_of_range_are_refused(forest, wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):
         score_foreign.request(forest.workspace, forest.review.id, replace(SMALL, **wrong))
+
+
+def test_foreign_rows_of_one_cluster_count_together(tmp_path):
+    train, table = rows(200, 0), rows(120, 1).assign(patient=np.arange(120) // 4)
+    model = RandomForestClassifier(20, random_state=0).fit(train[["a", "b"]], train["kind"])
+    roles = Roles(target="kind", features=("a", "b"), cluster="patient")
+    clustered = made(tmp_path, model, {"calibration": table}, roles)
+    far = rows(60, 9).assign(patient=np.arange(60) // 6)
+    for name, frame in (
+        ("far.csv", far),
+        ("alone.csv", far.drop(columns="patient")),
+        ("one.csv", far.assign(patient=1)),
+    ):
+        add_foreign(clustered.workspace, clustered.review.id, csv(frame), name)
+    graph = fitted(clustered, tmp_path / "graph")
+    setting = GraphSetting.own(str(graph), load(graph, GraphRun).record.facts)
+    chosen = replace(SMALL, shifted_feature="a", shifts=(3.0,))
+    run = ask(clustered, tmp_path / "run", chosen, str(graph))
+    (note,) = [one for one in run.record.notes if "independent" in one]
+    assert "one.csv" in note
+    assert "one cluster" in note
+    review = add_watched(clustered.workspace, clustered.review.id, csv(far), "new.csv")
+    how, kinds = {}, {one.name: one for one in run.sets()}
+    for name in ("far.csv", "alone.csv", "one.csv", "a shifted by 3 standard deviations"):
+        one = kinds[name]
+        request = foreign_answers.request(
+            clustered.workspace,
+            review,
+            which="calibration",
+            run=str(tmp_path / "run"),
+            start=one.start,
+            stop=one.stop,
+            name=name,
+            graph=asdict(setting),
+        )
+        found = measured(foreign_answers, request, tmp_path / f"answers-{one.start}")
+        assert found.version.estimates[0].interval == found.model[0].interval
+        how[name] = found.model[0].interval[:10]
+    assert how == {
+        "far.csv": "t quantile",
+        "alone.csv": "normal, fo",
+        "one.csv": "normal, fo",
+        "a shifted by 3 standard deviations": "t quantile",
+    }
+    digest = review.watched["new.csv"].digest
+    request = unknown_new_rows.request(
+        clustered.workspace, review, table="new.csv", digest=digest, graph=asdict(setting)
+    )
+    change = measured(unknown_new_rows, request, tmp_path / "unknown")
+    assert change.test == "wild bootstrap by clusters"
+
+
+def measured(task, request, folder):
+    folder.mkdir()
+    carry_out(**request.kwargs, folder=str(folder), progress=quiet)
+    return task.read(folder)
 
 
 def test_a_bad_uploaded_row_is_named(forest, tmp_path):
