@@ -20,6 +20,7 @@ SEEDS = {100: 3, 300: 3, 1000: 2, 5000: 1}
 KEYS = (
     *("uncalibrated", "sts", "kde_mon2", "histogram", "confidence", "cwoc", "tswa", "cstswa"),
     *("platt", "isotonic", "beta", "venn_abers", "histogram_classes", "vector", "dirichlet"),
+    *("ets", "centred_isotonic", "quadratic", "spline", "svs", "sms"),
 )
 MOST_JUDGED, FEWEST_JUDGED = 3000, 150
 MOST_CLASSES = {"dirichlet": 12}  # beyond them one fit takes longer than all others
