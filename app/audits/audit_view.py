@@ -32,7 +32,7 @@ from kdcal_core.checks import CHECKS, CheckedReview, limit_text
 from kdcal_core.text import counted, escape_label, escape_markdown, listed, printable
 
 _PICTURE_WIDTH = 380
-_PICTURE_HEIGHT = 330
+_PICTURE_HEIGHT = 300
 _EVENTS_SHOWN = 25
 
 
