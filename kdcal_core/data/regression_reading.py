@@ -189,7 +189,9 @@ def _as_intervals(
     read = replace(roles, family="quantiles", parameters=parameters, features=features)
     for one in bounds:
         assert one.level is not None
-        notes.append(f"{one.lower!r} and {one.upper!r} were read as a {one.level:.0%} interval.")
+        notes.append(
+            f"{one.lower!r} and {one.upper!r} were read as an interval of {one.level:.0%}."
+        )
     return Reading(read, tuple(doubts), tuple(notes))
 
 

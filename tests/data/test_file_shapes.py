@@ -515,7 +515,7 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
         csv(frame(sales=SOLD, yhat=FORECAST, yhat_lower_80=LOWER, yhat_upper_80=UPPER)),
         {
             "parameters": {"0.1": "yhat_lower_80", "0.5": "yhat", "0.9": "yhat_upper_80"},
-            "notes": "read as a 80% interval",
+            "notes": "read as an interval of 80%",
         },
     ),
     "bounds without a prediction": (

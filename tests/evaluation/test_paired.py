@@ -309,3 +309,14 @@ def test_joint_draws_do_not_hang_on_the_basis_of_repeated_eigenvalues():
     order = np.array([2, 3, 0, 1])
     assert_allclose(_root(covariance[np.ix_(order, order)]), root[np.ix_(order, order)], atol=1e-12)
     assert_allclose(_root(np.eye(3)), np.eye(3), atol=1e-15)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_one_pair_needs_no_correction_where_errors_have_a_floor(seed: int) -> None:
+    """Draws of the floor that repeat the joint draws would narrow or widen the differences."""
+    rng = np.random.default_rng(seed)
+    right = (rng.random((2, 2000)) < [[0.86], [0.87]]).astype(float)
+    spread = of_means(right, np.ones(2000), floor=1.0)
+    for stream in range(3):
+        pair = against_model(spread, MEASURES["accuracy"], ["a", "b"], 0, 2000, 0.95, stream)[1]
+        assert pair.p_value <= pair.adjusted_p < pair.p_value + 0.04

@@ -205,7 +205,8 @@ def _shift(
 ) -> Shift:
     """``ends`` are the deviates beyond which events are too few, and too many."""
     thetas = sum_.theta_at(ends[1]), sum_.theta_at(-ends[0])
-    low, high = (sum_.gap(theta) for theta in sorted(thetas))
+    below, above = (sum_.gap(theta) for theta in sorted(thetas))
+    low, high = sum_.with_one_rate(below, above, ends)
     return Shift(
         stated=stated,
         observed=observed,
@@ -290,6 +291,27 @@ class _Sum:
         wanted = deviate * self.excess * self.effect**0.5
         start = self.best - wanted / self.scale
         return _root(lambda theta: wanted - self._deviate(theta), start, 0.5 / self.scale)
+
+    def with_one_rate(
+        self, low: float, high: float, ends: tuple[float, float]
+    ) -> tuple[float, float]:
+        """Ends of the gap where all events happen, or none: no nearer than those of one rate.
+
+        A shift of the log odds lets the surest rows take nearly all of the events that may have
+        been missed. Of all rates with the same chance of the outcome, equal ones allow most
+        (Hoeffding 1956). The side of 0 stays that of the test.
+        """
+        if not np.isinf(self.best):
+            return low, high
+        rows = float(self._mass().sum() ** 2 / self._mass(2).sum())
+        side = 0 if self.best < 0 else 1
+        log_wanted = float(np.log(2.0) + log_ndtr(-ends[side])) * self.effect
+        rate = -float(np.expm1(min(log_wanted, 0.0) / rows))
+        if side:
+            end = min(low, 1.0 - rate - self.stated)
+            return float(low if low > 0.0 >= end else end), high
+        end = max(high, rate - self.stated)
+        return low, float(high if high < 0.0 <= end else end)
 
     def deviate_beyond(self, distance: float, normal: float) -> float:
         """How far, as a deviate, a sum this far from the stated one is; outcomes scatter as stated.

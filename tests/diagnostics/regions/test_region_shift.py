@@ -161,3 +161,15 @@ def test_a_wide_interval_does_not_change_what_could_have_been_found():
     ]
     assert found[0].minimum_detectable == found[1].minimum_detectable
     assert found[0].high - found[0].low > 2.0 * (found[1].high - found[1].low)
+
+
+def test_rows_without_an_event_bound_their_rate_as_equal_chances_do() -> None:
+    """Beside one certain row, a shift of all log odds would leave that row all the chance."""
+    score = np.append(np.full(300, 0.6), 1.0)
+    for side in (0.0, 1.0):
+        hit, stated = np.full(301, side), np.abs(side - score)
+        hit = np.abs(side - np.zeros(301))
+        found = shift_test(stated, hit, np.ones(301), 0.95, 0.05)
+        bound = 1.0 - 0.05 ** (1.0 / 301)  # half of the outcome's chance counts
+        beyond = found.high + found.stated if side == 0.0 else 1.0 - found.low - found.stated
+        assert beyond == pytest.approx(bound, rel=1e-6)
