@@ -342,20 +342,21 @@ def _calibrator(review: Review) -> CalibratorFacts | None:
         index=list(labels).index(first) if first in labels else 0,
         format_func=labels.__getitem__,
         key=f"audit_calibrator_{review.id}",
-        help="It is kept beside the results, which are those of the model as it is.",
+        help="It is kept beside the results, which are those of the model as it is. To audit its "
+        "output, name its file in the configuration of a gate, or load its output as predictions.",
     )
     if key == _NONE:
         right.caption("The audit says that none was chosen.")
         return None
     run = chosen_calibrator.export_of(review, key)
     facts = named_facts(key) if run is None else exported_facts(run)
-    with right:
-        if facts.digest:
-            st.caption(f"With its file, SHA-256 {facts.digest[:12]}, and what it gains.")
-        elif review.task == "regression":
-            st.caption("By its name. A recalibrator has no file.")
-        else:
-            st.caption("By its name: no file of it is written yet. Choose and export writes one.")
+    if facts.digest:
+        how = f"With its file, SHA-256 {facts.digest[:12]}, and what it gains."
+    elif review.task == "regression":
+        how = "By its name. A recalibrator has no file."
+    else:
+        how = "By its name: no file of it is written yet. Choose and export writes one."
+    right.caption(f"{how} The numbers of the audit stay those of the model without it.")
     return facts
 
 

@@ -40,6 +40,7 @@ def config_text(
     foreign: Sequence[str] = (),
     calibrator: str = "",
     required: Collection[str] = (),
+    clusters: Sequence[str] = (),
 ) -> str:
     """The configuration with which `COMMAND` asks the same, beside the same files.
 
@@ -58,6 +59,8 @@ def config_text(
         Name of a calibrator's file, if its output is judged.
     required : collection of str
         Codes of the checks that must be answered.
+    clusters : sequence of str
+        Columns of what several rows belong to, where nobody said yet whether it counts.
     """
     named = {
         key: toml_string(one) if isinstance(one, str) else _strings(one)
@@ -83,6 +86,7 @@ def config_text(
         "",
         "[roles]",
         *(f"{key} = {value}" for key, value in _roles(subject)),
+        *_dependence_lines(subject, clusters),
         "",
         "# A check passes where its whole interval is within the limit, and fails where it is",
         '# wholly beyond. against = "baseline": the difference from the audit under [baseline].',
@@ -104,6 +108,16 @@ def config_text(
         lines += ["", "# [baseline]", '# audit = "earlier/audit.json"']
     lines += ["", *_watch_lines(subject)]
     return "\n".join([*lines, ""])
+
+
+def _dependence_lines(subject: Subject, clusters: Sequence[str]) -> Iterator[str]:
+    """That rows are independent, where nothing else is said; a comment where that is not known."""
+    if subject.roles.cluster or subject.roles.time:
+        return
+    if not clusters:
+        yield 'cluster = ""  # rows are independent, whatever their columns are called'
+    for name in clusters:
+        yield f'# cluster = {toml_string(name)}  # rows of one belong together; "" if they do not'
 
 
 def _chance_lines(codes: Iterable[str]) -> Iterator[str]:
@@ -179,8 +193,6 @@ def _roles(subject: Subject) -> Iterator[tuple[str, str]]:
     for name in ("weight", "cluster", "time"):
         if column := getattr(roles, name):
             yield name, toml_string(column)
-    if not (roles.cluster or roles.time):
-        yield "cluster", toml_string("")  # rows are independent, whatever their columns are called
     if alone and roles.outputs:
         yield "outputs", _pairs(roles.outputs)
         yield "output_kind", toml_string(roles.output_kind)

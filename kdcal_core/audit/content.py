@@ -330,8 +330,10 @@ class AuditContent:
     def what_to_do(self) -> str:
         """What to do next, and which calibrator was chosen for the judged model. Untrusted text."""
         one = self.calibrator
-        chosen = "" if one is None or one.rows else f"Chosen for it: {one.finding or one.title}"
-        return " ".join(filter(None, (self.next_step, chosen and f"{chosen.rstrip('.')}.")))
+        if one is None or one.rows:
+            return self.next_step
+        chosen = f"Chosen for it: {one.title}. All numbers here are the model's without it."
+        return " ".join(filter(None, (self.next_step, chosen, one.finding)))
 
     @property
     def judged_calibrator(self) -> str:

@@ -506,9 +506,16 @@ def _facts_of(content: AuditContent) -> Mapping[str, str]:
         **_facts_of_subject(content.subject),
         "kdcal": content.code.kdcal,
         "kdcal's own files": content.code.digest[:12],
-        "Calibrator": content.calibrator.title if content.calibrator else "none",
+        "Calibrator": _calibrator_words(content),
         **_facts_of_limits(content.limits),
     }
+
+
+def _calibrator_words(content: AuditContent) -> str:
+    one = content.calibrator
+    if one is None:
+        return "none"
+    return one.title if one.rows else f"{one.title} (chosen; the model is judged without it)"
 
 
 def _facts_of_subject(subject: Subject) -> dict[str, str]:

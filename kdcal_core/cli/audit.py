@@ -145,6 +145,7 @@ def _init(options: argparse.Namespace) -> Report:
         foreign = [_from(home, path) for path in files.foreign]
     ordered = {one: names[one] for one in places if one in names}
     asked = audit_settings(review)
+    open_questions = [one for one in review.doubts if one.about == "cluster"]
     text = config_text(
         subject_of(review, asked),
         limits_of(review.task, (), asked.limits),
@@ -152,6 +153,7 @@ def _init(options: argparse.Namespace) -> Report:
         project=options.project or "",
         files=ordered,
         foreign=foreign,
+        clusters=[one.answer for doubt in open_questions for one in doubt.choices if one.answer],
     )
     check_out(options.out, reads, force=options.force)
     keep_the_record(options.out)
@@ -160,7 +162,8 @@ def _init(options: argparse.Namespace) -> Report:
         given = {**ordered, **({"foreign": foreign} if foreign else {})}
         return json_report({"out": options.out, "review": options.review, "files": given})
     note = " Change the files' paths, which it does not know." if options.review else ""
-    return Report(f"Wrote {printable(options.out, 200)}.{note}")
+    asks = "".join(f" {printable(one.sentence, 600)}" for one in open_questions)
+    return Report(f"Wrote {printable(options.out, 200)}.{note}{asks}")
 
 
 def _first_look(config: AuditConfig, folder: Path) -> Review:

@@ -122,6 +122,19 @@ def test_weight_classes_event_and_groups_are_passed_on(
         assert not Path("no.toml").exists()
 
 
+def test_repeated_identifiers_stay_a_question(capsys: pytest.CaptureFixture[str]) -> None:
+    """The gate then warns of them too, until the line says one or the other."""
+    rows = too_sure(800, 0)[["target", "yes"]].rename(columns={"yes": "p_yes"})
+    rows.assign(patient_id=[f"a{at // 2}" for at in range(800)]).to_csv("rows.csv", index=False)
+    words = ("audit", "init", "--predictions", "rows.csv", "--target", "target")
+    assert main([*words, "--out", "open.toml"]) == 0
+    assert "'patient_id' (400 in 800 rows) names what several rows" in capsys.readouterr().out
+    assert '# cluster = "patient_id"' in Path("open.toml").read_text()
+    assert read_config(Path("open.toml")).files.cluster is None
+    assert main([*words, "--cluster", "", "--out", "alone.toml"]) == 0
+    assert read_config(Path("alone.toml")).files.cluster == ""
+
+
 def test_family_and_parameters_are_passed_on() -> None:
     line(120, 0).rename(columns={"mean": "mu", "std": "sigma"}).to_csv("rows.csv", index=False)
     words = ("--predictions", "rows.csv", "--target", "y", "--family", "normal")
