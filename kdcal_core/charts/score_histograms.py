@@ -21,7 +21,7 @@ from kdcal_core.text import counted
 SCORES = """
 How sure the model is when it is right (above) and when it is wrong (below). The two axes of counts
 differ, because errors are rarer. Salamon et al. (section V) compute confidence from these two, as
-the share of right rows among all rows at one score.
+the share of right rows among all rows at one score. Every row counts once, whatever its weight.
 """
 
 

@@ -45,6 +45,7 @@ _RIGHT_ANSWERS = (
     *("gold", "gold_answer", "gold_label", "reference", "reference_answer", "correct_answer"),
     *("expected", "expected_answer", "answer_key", "solution"),
 )
+_GIVEN_ANSWERS = ("answer", "model_answer", "given_answer", "response", "completion", "output")
 _SURE = frozenset(("confidence", "conf", "certainty"))
 # What happened to a row: the last word of a target's name, or the first before a word of `_ASIDE`.
 _HAPPENED = frozenset(
@@ -180,7 +181,7 @@ def _guess_classification(
     taken |= {column for column in (predicted, weight) if column}
     split = split_named(frame, taken)
     taken |= {split} if split else set()
-    taken |= {*_grades_aside(frame), *_right_answers(frame, found)}
+    taken |= {*_grades_aside(frame), *_answers(frame, found)}
     by: ClassBy = "name"
     if len(outputs) == 1 and not outputs[0][0]:
         ((_, column),) = outputs
@@ -454,11 +455,15 @@ def _grades_aside(frame: pd.DataFrame) -> list[str]:
     return [str(name) for name in frame.columns if says_right(str(name))]
 
 
-def _right_answers(frame: pd.DataFrame, target: str | None) -> list[str]:
-    """Columns of right answers, which with the answer given say whether it was right."""
+def _answers(frame: pd.DataFrame, target: str | None) -> list[str]:
+    """Columns of the right answer and of the one given, beside whether it is right.
+
+    They do not describe the question: together they are what was graded.
+    """
     if not says_right(target or ""):
         return []
-    return [str(name) for name in frame.columns if simple(name) in (*_TRUTHS, *_RIGHT_ANSWERS)]
+    names = {*_TRUTHS, *_RIGHT_ANSWERS, *_GIVEN_ANSWERS}
+    return [str(name) for name in frame.columns if simple(name) in names]
 
 
 def _is_yes_or_no(column: pd.Series[Any]) -> bool:

@@ -61,6 +61,11 @@ class Confusion:
     reverse: FloatArray
     effective: FloatArray | None = None
 
+    @property
+    def counts_rows(self) -> bool:
+        """Whether ``joint`` holds numbers of rows, and not sums of weights that are no counts."""
+        return self.effective is None or bool(np.allclose(self.joint, np.rint(self.joint)))
+
 
 def confusion(
     proba_or_pred: Any, y: Any, n_classes: int | None = None, sample_weight: Any = None
@@ -142,7 +147,8 @@ all 4 predictions 50% are right (7% to 93%).'
     total, right = result.joint.sum(axis=0), result.joint.diagonal()
     whole, hits = float(total.sum()), float(right.sum())
     if hits >= whole:
-        return f"All {whole:,.0f} predictions are right."
+        count = f" {whole:,.0f}" if result.counts_rows else ""
+        return f"All{count} predictions are right."
     names = [f"class {name}" for name in class_names or range(len(total))]
     predicted = np.flatnonzero(total > 0)
     share = total if result.effective is None else result.effective
@@ -163,13 +169,16 @@ all 4 predictions 50% are right (7% to 93%).'
             else f"No {compared} is right less often than the others beyond chance"
         )
         are = f"{rate} are right ({between})"
-        return f"{lead}; of all {whole:,.0f} predictions {are}."
+        every = f"{whole:,.0f} predictions" if result.counts_rows else "predictions by weight"
+        return f"{lead}; of all {every} {are}."
     mine = _share_words(right[worst] / total[worst], rows[worst], level)
     others = (hits - right[worst]) / (whole - total[worst])
     beside = _share_words(others, rows.sum() - rows[worst], level)
+    counts = f"{right[worst]:,.0f} of {total[worst]:,.0f}"
+    counts = counts if result.counts_rows else "by weight"
     return (
         f"A prediction of {names[worst]} is right {mine[0]} of the time ({mine[1]}; "
-        f"{right[worst]:,.0f} of {total[worst]:,.0f}), the others {beside[0]} ({beside[1]})"
+        f"{counts}), the others {beside[0]} ({beside[1]})"
         f"{_taken_for(result.joint[:, worst], worst, names, level)}."
     )
 

@@ -142,7 +142,9 @@ class SetOverview:
     confusion: Confusion
 
 
-@review_task("Measuring all rows, with intervals", reads=the_set, edition=SUMMED)
+@review_task(
+    "Measuring all rows, with intervals", reads=the_set, edition=f"{SUMMED}, scores of rows"
+)
 def set_overview(sets: Sets, *, which: Which, event: int | None = None) -> SetOverview:
     """The reliability diagram of all predictions, with the estimates above it.
 
@@ -154,7 +156,7 @@ def set_overview(sets: Sets, *, which: Which, event: int | None = None) -> SetOv
     scored = sets.read(which)
     sets.progress(0.1, "Counting")
     tables = confusion(scored.proba, scored.y, len(scored.classes), sample_weight=scored.design)
-    scores = score_histogram(scored.proba, scored.y, kind="confidence", sample_weight=scored.weight)
+    scores = score_histogram(scored.proba, scored.y, kind="confidence")  # of rows, not of weights
     sets.progress(0.3, "Drawing up the reliability diagram")
     overall = overall_reliability(scored, event)
     sets.progress(0.6, "Measuring, with intervals")

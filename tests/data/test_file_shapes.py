@@ -609,7 +609,7 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
             "outputs": {},
             "asks": ["scale"],
             "predicted": None,
-            "features": ("category", "answer", "confidence"),  # and not the right answer
+            "features": ("category", "confidence"),  # and neither answer
         },
     ),
     "graded answers with log probabilities": (
