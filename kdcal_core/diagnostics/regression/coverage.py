@@ -113,6 +113,12 @@ def coverage(
 
     Notes
     -----
+    Where rows depend on one another and more outcomes are inside than stated, the correlation of
+    misses is the larger of those around the seen and the stated share: the few misses of few
+    clusters seldom show that clusters share them. In 2,000 runs of 20 to 300 clusters, 95%
+    intervals contained a calibrated model's coverage in 94 to 99% (before, in 89.6 to 98%;
+    tests/benchmarks/RESULTS_dependence.md).
+
     The interval score is Gneiting and Raftery's (2007): width + (2 / (1 - level)) times the
     distance by which the outcome misses; lower is better. Torres et al., Eq. 5, prints it with
     some signs swapped. An outcome at an end of the interval is inside.
@@ -259,7 +265,9 @@ def _judged(
     scores = interval_scores(low, high, y, stated)
     averaged = [high - low, scores] + ([] if scale is None else [scores / scale])
     means = [mean_interval(values, weight, level, dependence=together) for values in averaged]
-    rows = effective_size(inside.astype(np.float64) - share, weight, together)
+    # few misses show little of what clusters share: around the stated level they show more
+    about = (share, stated) if together is not None and share > stated else (share,)
+    rows = min(effective_size(inside.astype(np.float64) - one, weight, together) for one in about)
     return row_of_means(stated, share, rows, means, len(y), level, student=together is not None)
 
 

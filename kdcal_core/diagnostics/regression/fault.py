@@ -282,8 +282,12 @@ def smooth_of_units(
     """p value of both components' sums over dependent rows, and one over their errors (2,).
 
     ``parts`` (2, n) have mean 0 for uniform values; so the squares of totals, without a correction
-    for their mean, estimate the variance, which keeps the level with few clusters. ``sums`` (2,)
-    are those of all rows, if the parts are of rows that stand for others.
+    for their mean, estimate the variance. ``sums`` (2,) are those of all rows, if the parts are of
+    rows that stand for others.
+
+    Totals of the second component are skewed. So with 20 clusters of a correlation of 0.5 or 0.8
+    this test alone rejects calibrated rows in 9 to 10% of runs at 5%, with 60 in 6 to 8%; the
+    three tests of a fault together reject them in 2 to 6%.
     """
     totals, sums = together.totals(parts), parts.sum(axis=1) if sums is None else sums
     covariance = totals @ totals.T

@@ -209,7 +209,7 @@ def _coverage_row(
         mean, low, high = (value / scale for value in means[1])
         means.append((mean, low, high))
     at = summary.intervals.index(stated)
-    rows = summary.n / summary.share_effect(at)
+    rows = summary.n / summary.share_effect(at, stated)
     share, student = float(summary.inside[at]) / summary.n, summary.clusters is not None
     return row_of_means(stated, share, rows, means, summary.n, level, student=student)
 

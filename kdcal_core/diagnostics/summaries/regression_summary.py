@@ -250,14 +250,18 @@ class RegressionSummary:
         away = totals - totals.sum() / blocks.n * blocks.mass
         return blocks.effect(away, own)
 
-    def share_effect(self, inside: int) -> float:
-        """The same of the share of outcomes in one of the central intervals."""
+    def share_effect(self, inside: int, stated: float) -> float:
+        """The same of the share of outcomes in one of the central intervals, of a stated level."""
         if self.clusters is None:
             return 1.0
         blocks = BlockSums(self.clusters.pit.sum(axis=1) * self.unit)
         share = float(self.inside[inside]) / self.n
-        away = self.clusters.inside[:, inside] * self.unit - share * blocks.mass
-        return blocks.effect(away, self.n * share * (1.0 - share), "share")
+        held, varies = self.clusters.inside[:, inside] * self.unit, share * (1.0 - share)
+        about = (share, stated) if share > stated else (share,)  # as `coverage` takes it
+        return max(
+            blocks.effect(held - one * blocks.mass, self.n * (varies + (share - one) ** 2), "share")
+            for one in about
+        )
 
     def level_effects(self) -> FloatArray:
         """The same of the shares of rows below the stated levels, (L,)."""

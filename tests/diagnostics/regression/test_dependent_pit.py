@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from functools import cache, partial
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import ndtr
+from scipy.stats import binom
 from sklearn.base import clone
 
 from kdcal_core.diagnostics import (
@@ -26,6 +28,15 @@ from kdcal_core.diagnostics import (
     wasserstein,
 )
 from kdcal_core.diagnostics.regression.dependent_pit import gap_draws
+from kdcal_core.diagnostics.regression.fault import smooth_of_units, smooth_parts
+from kdcal_core.diagnostics.regression.pit_curves import share_below
+from kdcal_core.diagnostics.regression.uniformity import (
+    anderson_darling_of,
+    kolmogorov_smirnov_of,
+)
+from kdcal_core.diagnostics.regression.uniformity import (
+    tests_of_draws as p_values_of_draws,
+)
 from kdcal_core.distributions import Normal, RegressionSet
 from kdcal_core.evaluation import Space, judge_recalibrators, regression_scores
 from kdcal_core.evaluation.versions import compare_forecasts
@@ -33,7 +44,13 @@ from kdcal_core.regression import IsotonicRecalibration, LocalRecalibration, Whe
 from kdcal_core.regression.choice_of_neighbours import cross_fitted, select_neighbours
 from kdcal_core.regression.local_test import Neighbourhoods
 from kdcal_core.regression.recalibrators import fit_together
-from kdcal_core.statistics import Dependence, RowDesign, of_rows
+from kdcal_core.statistics import (
+    Dependence,
+    RowDesign,
+    clopper_pearson,
+    effective_size,
+    of_rows,
+)
 
 
 def made(n_clusters: int, size: int, shared: float, seed: int = 0) -> RegressionSet:
@@ -199,6 +216,53 @@ def test_clusters_hold_the_level_that_rows_alone_miss(key: str):
     found = missed()
     assert found["clusters"][key] <= 0.2  # 0.05 and three standard errors
     assert found["alone"][key] > found["clusters"][key]
+
+
+def test_tests_and_intervals_of_clusters_hold_their_level():
+    # 2,000 runs and more designs: tests/benchmarks/RESULTS_dependence.md
+    runs, at, wrong = 300, np.arange(1, 64) / 64.0, Counter[str]()
+    found = kolmogorov_smirnov_of(0.0, 1.0, 600), anderson_darling_of(0.0, 0, 600)
+    for seed in range(runs):
+        rows = made(60, 10, 0.5, seed=seed)
+        pit, design, stated = (
+            ndtr(rows.y - rows.distribution.mean()),
+            rows.design,
+            rows.distribution,
+        )
+        weight = np.full(rows.n_rows, 1.0 / rows.n_rows)
+        gap = share_below(pit, weight, at) - at
+        drawn = gap_draws(pit, weight, at, rows.dependence, draws=1_000, seed=0)
+        tests = p_values_of_draws(found, gap, drawn, at, "clusters", 0)
+        smooth, _ = smooth_of_units(weight * smooth_parts(pit), rows.dependence)
+        p_values = {**{one.name: one.p_value for one in tests}, "smooth": smooth}
+        bias = standardised_bias(stated.mean(), rows.y, weight=design)
+        held = coverage(stated, rows.y, (0.5, 0.8, 0.95), weight=design).rows
+        wrong.update(name for name, p in p_values.items() if p < 0.05)
+        wrong.update(["bias"] * (not bias.low <= 0.0 <= bias.high))
+        wrong.update(
+            f"{one.level:.0%}"
+            for one in held
+            if not one.coverage.low <= one.level <= one.coverage.high
+        )
+    least, most = binom.interval(0.999, runs, 0.05)
+    assert len(wrong) == 7
+    assert all(least <= count <= most for count in wrong.values()), wrong
+
+
+def test_few_misses_of_clusters_do_not_show_too_wide_intervals():
+    y = np.zeros(400)
+    y[:2] = 3.0
+    twenty = RowDesign(None, Dependence.of("cluster", np.arange(400) // 20))
+    alone, together = (
+        coverage(Normal(np.zeros(400), 1.0), y, (0.95,), weight=one).rows[0].coverage
+        for one in (None, twenty)
+    )
+    assert together.low < 0.95 < alone.low
+    # where fewer are inside than stated, they vary around what is seen
+    away = (np.arange(400) % 5 > 0) - 0.8
+    found = coverage(Normal(np.zeros(400), 1.0), 9.0 * (away < 0.0), (0.95,), weight=twenty).rows[0]
+    rows = effective_size(away, np.ones(400), twenty.dependence)
+    assert found.coverage.high == pytest.approx(clopper_pearson(0.8, rows, 0.95)[1])
 
 
 def test_local_test_of_clusters_holds_its_level():
