@@ -422,7 +422,7 @@ class BlockSums:
         Parameters
         ----------
         totals : (B,) array
-            Sum over each block of the rows' values less their mean.
+            Sum over each block of the rows' values less their mean, or less a stated one.
         own : float
             Sum of the squares of these rows' values.
         of : {"mean", "share", "sum"}
@@ -433,7 +433,9 @@ class BlockSums:
         present = self.present
         if present < 2:
             return max(self.n, 1.0) * _wider(1.0)
-        square, grown = float(np.square(totals).sum()), self.grown
+        # around another value than their mean, clusters of one block agree by chance
+        square = float(np.square(totals).sum() - totals.sum() ** 2 / len(totals))
+        grown = self.grown
         if of == "share":
             more = min(max(square / own, 1.0), grown) if own > 0.0 else grown
             return more * _wider(present - 1.0) / _wider(max(self.n - 1.0, 1.0))
