@@ -108,8 +108,11 @@ def _changes(watch: Watch) -> str:
         changed, moved = shares_words(watch.shares, watch.classes, watch.shift), True
     if test.crossed_at is not None:
         order = order_words(watch)
+        who = "the labels contradict"
+        if watch.test is None:  # this table has none that count
+            who = "labels of an earlier table contradicted"
         return (f"{order} As they stand, " if order else "Recalibrate: ") + (
-            f"the labels contradict the stated {stated} (signal at labelled row "
+            f"{who} the stated {stated} (signal at labelled row "
             f"{test.crossed_at:,} of {test.n:,}){', and' if moved else ';'} {in_sentence(changed)}"
         )
     if moved:
