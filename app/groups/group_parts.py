@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from app.shared import session, set_results
+from app.shared import in_browser, session, set_results
 from app.shared.charts import drawn_once, is_dark, show
 from app.shared.follow import follow
 from app.shared.group_choice import choose_groups, declared
@@ -174,7 +174,13 @@ def forest(
             repaired=repaired,
             settings=f"groups of {listed(columns)}{with_version}; {which} set",
         )
-        chart = drawn_once(groups_chart, found, dark=is_dark(), repaired=repaired)
+        chart = drawn_once(
+            groups_chart,
+            found,
+            dark=is_dark(),
+            repaired=repaired,
+            narrow=in_browser.is_narrow(),
+        )
         show(chart, key="groups_forest", of=f"{review.title} {which}", finding=False)
     headline.header(escape_markdown(chart.finding, 600), anchor=False)
     return repaired

@@ -154,8 +154,8 @@ def what_next(review: Review, checked: CheckedReview, further: Answer, compared:
     # that they run says the job's card: here it would often take a line more, for a while
     if not running and further.measured is None:
         said.append("Further checks have ended without a result: start them again below.")
-    words = escape_markdown(" ".join(filter(None, said)), 800)
-    st.markdown(f"**What to do next.** {words}")
+    words = " ".join(filter(None, said)) or "That depends on the checks that still run."
+    st.markdown(f"**What to do next.** {escape_markdown(words, 800)}")
 
 
 def onward(review: Review, checked: CheckedReview) -> None:

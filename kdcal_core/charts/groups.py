@@ -14,6 +14,7 @@ from kdcal_core.charts.chart import Chart, panel
 from kdcal_core.charts.marks import dot_panels, mark, strokes
 from kdcal_core.charts.palette import Palette, method_style, palette
 from kdcal_core.charts.regions import regions_chart
+from kdcal_core.charts.stacked import stacked
 from kdcal_core.diagnostics import (
     Estimate,
     GroupMeasures,
@@ -58,19 +59,26 @@ class RepairedBy:
 
 
 def groups_chart(
-    found: GroupTable, *, dark: bool = False, repaired: RepairedBy | None = None
+    found: GroupTable,
+    *,
+    dark: bool = False,
+    repaired: RepairedBy | None = None,
+    narrow: bool = False,
 ) -> Chart:
     """Every group by observed minus stated, rate, calibration error and AUC.
 
     With ``repaired``, a calibrated version stands below the model on every line. There is no panel
-    for an AUC that no group has.
+    for an AUC that no group has. On a ``narrow`` page panels stand one below the other.
     """
     words = groups_finding(found)
     panels = "Four panels" if len(_shown(found)) == len(_MEASURES) else "Three panels"
     if repaired is not None:
         words += f" {_repaired_words(found, repaired)}"
+    figure = _figure(found, dark, repaired)
+    if narrow:
+        figure.update_layout(stacked(figure.to_dict()["layout"]), overwrite=True)
     return Chart(
-        _figure(found, dark, repaired),
+        figure,
         finding=words,
         alt=f"{panels} with a line for each of {len(found.groups)} groups. {words}",
         how_to_read=FOREST,

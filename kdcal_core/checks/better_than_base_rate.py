@@ -32,13 +32,14 @@ Check(
     code="KC102",
     title="Better than the base rate",
     question="Do the probabilities say more than how often each class occurs?",
-    fault="it says no more than how often each class occurs",
+    fault="its probabilities score no better than how often each class occurs",
     family="usefulness",
     tasks=("classification",),
     limit=Limit(low=0.0),
     measured=_measured,
-    remedy="Stating the classes' shares for every row would be as good. Check that target and "
-    "probabilities belong together; otherwise the model adds nothing.",
+    remedy="Stating the classes' shares for every row would be as good. If the model still ranks "
+    "rows well (AUROC), recalibrate it. Otherwise check that target and probabilities belong "
+    "together.",
     page="reliability",
     method="What log loss and Brier score gain over the classes' shares, paired by row.",
     from_summary=Way(_from_summary),

@@ -69,7 +69,7 @@ def of_both_halves(
     return [*parts, _missed(searches[0], everywhere, parts[0].estimate.label)]
 
 
-_AGAIN = " (the other half)"
+_AGAIN = " (found in the other half)"
 
 
 def _missed(search: RegionSearch, everywhere: RegionSearch, label: str) -> Part:

@@ -522,7 +522,12 @@ def _outside(curve: ReliabilityCurve) -> IntArray:
 
 @lru_cache(maxsize=256)  # a page asks again at every click
 def _departs(curve: ReliabilityCurve, level: float) -> bool:
-    """Whether mean gap, ECE and worst bin are jointly unlikely for a calibrated model.
+    """Whether mean gap, ECE and worst bin are jointly unlikely for a calibrated model."""
+    return _joint_test(curve)[0] <= 1.0 - level
+
+
+def _joint_test(curve: ReliabilityCurve) -> tuple[float, float]:
+    """p value of mean gap, ECE and worst bin together, and of the mean gap alone.
 
     The smallest of their three p values is compared with its own distribution over draws of
     calibrated outcomes (Westfall and Young 1993), because the three tests are far from independent.
@@ -546,8 +551,9 @@ def _departs(curve: ReliabilityCurve, level: float) -> bool:
         if np.isfinite(by_bins):  # the mean of all rows varies at least as much as bins say
             mean[1:] *= max(by_bins / _rows_of_all(curve, curve.together), 1.0) ** 0.5
     measures = (mean, np.abs(gap) @ mass, size.max(axis=1, initial=0.0))
-    least = np.min([_share_above(one) for one in measures], axis=0)
-    return bool(np.mean(least <= least[0]) <= 1.0 - level)
+    shares = [_share_above(one) for one in measures]
+    least = np.min(shares, axis=0)
+    return float(np.mean(least <= least[0])), float(shares[0][0])
 
 
 def _share_above(values: FloatArray) -> FloatArray:
@@ -690,7 +696,8 @@ def _no_stretch(result: Reliability, estimate: Estimate | None, departs: int) ->
         lead = f"Within sampling noise of perfect calibration on {rows}"
         lead += ", as several measures are tested at once" * clear
     if estimate is None:
-        return f"{lead}."
+        alone = not departs and _joint_test(result.curves[0])[1] <= 1.0 - result.level
+        return f"{lead}{', though their mean gap alone exceeds it' * alone}."
     value = f"{estimate.label} {value_text(estimate)}"
     if clear and estimate.label in _GAP_WORDS:
         value = _gap_text(estimate)

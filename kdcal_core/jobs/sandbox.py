@@ -32,6 +32,7 @@ _SYSTEM = (
     *("/proc/sys/vm", "/sys/fs/cgroup"),
 )
 _NETWORK = ("/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/host.conf")
+_CORE = Path(__file__).parents[1]
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
 
 
@@ -184,6 +185,8 @@ def _confine(
     try:
         for path in _there([*libraries, *_SYSTEM, *read]):
             rules.add_path_rule(path, access=into if path.is_dir() else may.READ_FILE)
+        if _is_checkout(_CORE.parent):  # a new process finds the core by listing the folder
+            rules.add_path_rule(_CORE.parent, access=may.READ_DIR)
         for path in _there(_DEVICES):
             rules.add_path_rule(path, access=may.READ_FILE | change)
         for path in _there(write):
@@ -207,10 +210,12 @@ def _imported_from() -> Iterator[Path]:
 
     People work in a checkout, and keep their tables and models there.
     """
-    core = Path(__file__).parents[1]
     for path in map(Path, filter(None, sys.path)):
-        checkout = path == core.parent and (path / "pyproject.toml").exists()
-        yield core if checkout else path
+        yield _CORE if path == _CORE.parent and _is_checkout(path) else path
+
+
+def _is_checkout(folder: Path) -> bool:
+    return (folder / "pyproject.toml").exists()
 
 
 def named_paths(request: Any) -> tuple[set[Path], set[Path]]:

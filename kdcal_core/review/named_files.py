@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import get_args
 
 from kdcal_core.data import CONFIDENCES, OutputKind, Roles, Task, classes_of, family_of
 from kdcal_core.data.column_doubts import Doubt
@@ -320,9 +321,7 @@ def _refuse_unread(review: Review, given: NamedFiles) -> None:
     fixes = {
         "order": f"Name them: {say('outputs', 'CLASS=COLUMN')} for each class.",
         "outputs": "",
-        "scale": f"Name them, with {say('output_kind', 'percent')} or "
-        f"{say('output_kind', 'logit')}: "
-        f"{say('outputs', 'CLASS=COLUMN')}.",
+        "scale": "",
         "level": f"For an interval of 90%: {say('task', 'regression')} "
         f"{say('family', 'quantiles')} {say('parameters', '0.05=LOWER,0.95=UPPER')} with the names "
         "of the two columns.",
@@ -332,13 +331,23 @@ def _refuse_unread(review: Review, given: NamedFiles) -> None:
     for doubt in review.doubts:
         if doubt.about in fixes:
             table, fix = review.tables["calibration"].name, fixes[doubt.about]
-            if doubt.about == "scale" and review.roles is not None and review.roles.predicted:
-                fix = "If they are, divide them by 100 in the file."
+            if doubt.about == "scale":
+                fix = _scale_fix(doubt, given)
+                if review.roles is not None and review.roles.predicted:
+                    fix = "If they are, divide them by 100 in the file."
             if doubt.about == "outputs" and doubt.choices:
                 kind = say("output_kind", doubt.choices[0].answer)
                 words = (say("outputs", "right=COLUMN"), kind, say("event", "right"))
                 fix = f"For that give {' '.join(words)}."
             raise InputError(doubt.sentence.removesuffix("."), fix=fix, file=table)
+
+
+def _scale_fix(doubt: Doubt, given: NamedFiles) -> str:
+    """How to say what numbers mean that are no probabilities, and of which class they are."""
+    say = given.option
+    kinds = [one.answer for one in doubt.choices if one.answer in get_args(OutputKind)]
+    ways = " or ".join(say("output_kind", one) for one in kinds)
+    return f"Give both, {say('outputs', 'CLASS=COLUMN')} and {ways}."
 
 
 def _refuse_regression_options(given: NamedFiles) -> None:

@@ -10,7 +10,12 @@ from sklearn.calibration import calibration_curve
 from sklearn.isotonic import IsotonicRegression
 
 from kdcal_core.data import FloatArray
-from kdcal_core.diagnostics import confidence_reliability, reliability, score_histogram
+from kdcal_core.diagnostics import (
+    confidence_reliability,
+    reliability,
+    reliability_finding,
+    score_histogram,
+)
 from kdcal_core.errors import InputError
 
 
@@ -289,3 +294,12 @@ def test_weighted_bands_stay_within_zero_and_one():
         (curve,) = confidence_reliability(score, hit, sample_weight=weight, smooth=False).curves
         assert np.nanmax(curve.band_high) <= 1.0
         assert np.nanmin(curve.band_low) >= 0.0
+
+
+def test_a_gap_beyond_chance_by_itself_is_said_where_the_joint_test_finds_nothing() -> None:
+    """The interval of the gap, which stands beside the sentence, then excludes 0."""
+    rng = np.random.default_rng(3)
+    confidence = rng.uniform(0.5, 1.0, 150)
+    right = (rng.random(150) < confidence - 0.07).astype(int)
+    said = reliability_finding(confidence_reliability(confidence, right, n_bins=10))
+    assert said.endswith("on these 150 rows, though their mean gap alone exceeds it.")

@@ -234,6 +234,7 @@ def test_cancel_stops_what_runs_and_what_waits(executor, tmp_path):
     until_both_work(executor)
     running = [executor.submit(probes.work_on, path) for path in paths]
     until(lambda: all(map(os.path.exists, paths)))
+    until(lambda: all(one.running() for one in running))  # the news of it comes a little later
     waiting = executor.submit(probes.work_on, str(tmp_path / "never"))
     for future in (waiting, *running):
         future.cancel()

@@ -148,7 +148,7 @@ def test_an_interval_is_not_scored_before_its_level_is_known(workspace: Workspac
     settle(workspace, review.id, "level", "0.9")
     scored = score(workspace, review.id)
     assert scored.ready
-    assert any("90% interval" in note for note in scored.notes)
+    assert any("an interval of 90%" in note for note in scored.notes)
 
 
 def test_two_numbers_are_scored_once_it_is_said_which_is_the_outcome(workspace: Workspace) -> None:
