@@ -407,7 +407,7 @@ class ClassReader(ColumnReader):
         raised = replace(read, output_kind="log_probability")
         said = self.said.get("scale")
         low, high = (float(end(sampled(self.frame, [column]))) for end in (np.nanmin, np.nanmax))
-        if said is None and high <= 0.0 and says_log_probability(column):
+        if said is None and says_log_probability(column):  # one above 0 is refused with its row
             said = "log_probability"
         if said == "log_probability":
             note = f"{they_hold([column])} logarithms of probabilities: the exponential was taken."

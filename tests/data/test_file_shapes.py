@@ -716,6 +716,7 @@ def test_log_probabilities_are_exponentiated() -> None:
     table, reading = reading_of(content)
     matrix = output_matrix(table, reading.roles, ("0", "1"))
     np.testing.assert_allclose(matrix, np.column_stack([1 - P, P]), atol=1e-9)
+    assert reading_of(csv(table.assign(logprob=table["logprob"] + 1.0)))[1].roles == reading.roles
     names = tuple(map(str, NAMES))
     several = Roles(outputs=tuple((one, one) for one in names), output_kind="log_probability")
     logs = pd.DataFrame(np.log(THREE), columns=names)
