@@ -228,7 +228,7 @@ def confidence_curve_figure(
             "ticktext": [f"{n:,}" for n in ticks],
         },
         legend=LEGEND_BELOW,
-        margin={"t": 14, "b": 106, "l": 52},
+        margin={"t": 14, "b": 136, "l": 52},
     )
     square(figure)
     return figure

@@ -219,7 +219,7 @@ def reliability_figure(
         barmode="stack",
         bargap=0,
         legend=LEGEND_BELOW,
-        margin={"t": 14, "b": 106, "l": 52},
+        margin={"t": 14, "b": 136, "l": 52},
     )
     if small:
         beside_text(figure, 330)
