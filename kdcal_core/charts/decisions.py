@@ -237,7 +237,7 @@ def cost_chart(
 
 
 def cost_words(counts: DecisionCounts, costs: Costs, best: BestThreshold, threshold: float) -> str:
-    """Where the cost is least, and what the chosen threshold costs.
+    """Where the cost is least, and what the present threshold costs.
 
     Examples
     --------
@@ -248,10 +248,15 @@ def cost_words(counts: DecisionCounts, costs: Costs, best: BestThreshold, thresh
     'A threshold of 50% costs least: 0.000 (0.000 to 0.046) per row. Thresholds from 20% to 80% do
      not cost clearly more, and 50%, the best one for calibrated probabilities, is among them.'
     """
-    here = cost_at(counts, costs, threshold)
-    chosen = ""
+    present = ""
     if not best.low <= threshold <= best.high:
-        chosen = f" The chosen threshold of {_percent(threshold)} costs {estimate_text(here)}."
+        here = estimate_text(cost_at(counts, costs, threshold))
+        present = f" The present threshold of {_percent(threshold)} costs {here}."
+    if trivial := _trivial(flagging_at(counts, costs, best.threshold).share):
+        return (
+            f"{trivial} costs least: {estimate_text(best.cost)} per row. With these "
+            f"costs the model does not pay.{present}"
+        )
     ends = f"{_percent(best.low)} to {_percent(best.high)}"
     ideal = _percent(costs.threshold)
     if best.low <= costs.threshold <= best.high:
@@ -261,8 +266,15 @@ def cost_words(counts: DecisionCounts, costs: Costs, best: BestThreshold, thresh
     return (
         f"A threshold of {_percent(best.threshold)} costs least: {estimate_text(best.cost)} per "
         f"row.{_hardly_words(counts, costs, best.threshold)} Thresholds from {ends} do not cost "
-        f"clearly more, {other}{chosen}"
+        f"clearly more, {other}{present}"
     )
+
+
+def _trivial(share: float) -> str:
+    """What it means to flag this share of the rows, where that needs no model."""
+    if share < 1e-9:
+        return "Flagging none"
+    return "Flagging every row" if share > 1.0 - 1e-9 else ""
 
 
 def _hardly_words(counts: DecisionCounts, costs: Costs, threshold: float) -> str:
@@ -275,8 +287,6 @@ def _hardly_words(counts: DecisionCounts, costs: Costs, threshold: float) -> str
         (found.share, found.pays_over_none, "flagging none"),
         (1.0 - found.share, found.pays_over_all, "flagging every row"),
     ):
-        if share < 1e-9:
-            return f" It means {trivial}: with these costs the model does not pay."
         if share <= _HARDLY and pays:
             return f" It flags {rows}."
         if share <= _HARDLY:

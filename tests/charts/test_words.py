@@ -163,7 +163,9 @@ def test_a_cheapest_threshold_that_flags_no_row_says_so() -> None:
     counts = decision_counts(np.repeat([0.1, 0.3], 50), np.tile([0, 0, 0, 1], 25))
     costs = Costs(false_positive=9.0)
     words = cost_words(counts, costs, best_threshold(counts, costs), 0.5)
-    assert "It means flagging none: with these costs the model does not pay." in words
+    assert words.startswith("Flagging none costs least: 0.25 ")
+    assert "per row. With these costs the model does not pay." in words
+    assert "Thresholds from" not in words
 
 
 @pytest.mark.parametrize(
