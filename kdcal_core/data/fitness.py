@@ -9,11 +9,12 @@ import numpy as np
 
 from kdcal_core.data.labels import odd_answers
 from kdcal_core.data.schema import FloatArray, IntArray
-from kdcal_core.text import listed
+from kdcal_core.text import counted, listed
 
 FEW_ROWS = 30
 SUSPICIOUS_ACCURACY = 0.995
 _ENOUGH_TO_SUSPECT = 200
+_MANY_TIES = 0.01  # of the rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,7 @@ def fitness(
         *_class_flags(rows_true, rows_predicted, classes),
         *([odd.sentence] if odd is not None else []),
         *_accuracy_flags(accuracy, len(y)),
+        *_tie_flags(proba),
         *missing_flags(missing or {}),
     ]
     return Fitness(len(y), accuracy, rows_true, rows_predicted, tuple(flags))
@@ -112,6 +114,17 @@ def _accuracy_flags(accuracy: float, n: int) -> list[str]:
             "allow. Were these rows used to train the model?"
         ]
     return []
+
+
+def _tie_flags(proba: FloatArray) -> list[str]:
+    largest = proba.max(axis=1, keepdims=True)
+    tied = int(((proba == largest).sum(axis=1) > 1).sum())
+    if tied < _MANY_TIES * len(proba):
+        return []
+    return [
+        f"In {tied:,} of {counted(len(proba), 'row')} more than one class has the largest "
+        "probability: the first of them counts as predicted."
+    ]
 
 
 def missing_flags(missing: Mapping[str, int]) -> list[str]:

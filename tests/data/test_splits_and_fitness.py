@@ -96,3 +96,12 @@ def test_worse_than_naming_the_commonest(texts: Texts) -> None:
     flags = fitness(proba, y, ("bad", "good")).flags
     (text,) = [flag for flag in flags if "most frequent class" in flag]
     texts(text)
+
+
+def test_rows_that_leave_the_class_open_are_counted() -> None:
+    proba, y = np.tile([0.3, 0.7], (100, 1)), np.tile([0, 1], 50)
+    proba[:3] = 0.5
+    words = "In 3 of 100 rows more than one class has the largest probability"
+    assert any(flag.startswith(words) for flag in fitness(proba, y, ("a", "b")).flags)
+    none = fitness(proba[3:], y[3:], ("a", "b")).flags
+    assert not any("more than one class" in flag for flag in none)
