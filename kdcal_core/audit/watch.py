@@ -48,7 +48,7 @@ MADE = "made shift"
     "Watching a new table",
     reads=("model", "calibration", "evaluation"),
     settle=settled,
-    edition="classes and forecasts",
+    edition="label shift tested",
     covers=lambda review: [review.event, review.event_class, list(open_doubts(review))],
 )
 def watch_table(sets: Sets, *, settings: WatchSettings) -> Watch:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kdcal_core.audit.watch_limits import WithLabels
 from kdcal_core.audit.watch_result import Watch
 from kdcal_core.diagnostics import Estimate, LabelFree, LabelShift, estimate_text, value_text
-from kdcal_core.text import counted, listed, printable
+from kdcal_core.text import counted, in_sentence, listed, printable
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class EventRates:
         Mean of the probabilities of the reference rows, with which ``by_shares`` is compared.
     alike : {"scores", "features"}
         In what reference rows resemble the new ones.
+    misfit : str
+        That label shift is ruled out, as a sentence; empty where it is not.
     calibrated : bool
         Whether the probabilities of the event are calibrated on the reference rows, as far as its
         test shows.
@@ -44,6 +46,7 @@ class EventRates:
     reference: Estimate
     stated: float
     alike: str
+    misfit: str
     calibrated: bool
     n_new: int
 
@@ -70,6 +73,7 @@ def _rates(watch: Watch, by_scores: LabelFree, by_shares: LabelShift) -> EventRa
         reference=by_scores.rate.reference,
         stated=float(by_shares.reference_prior[at]),
         alike="features" if by_scores.weighted_by == "features" else "scores",
+        misfit=by_shares.misfit,
         calibrated=at not in by_shares.miscalibrated,
         n_new=by_scores.n_new,
     )
@@ -88,6 +92,11 @@ def disputed_rate(watch: Watch) -> str:
     found = event_rates(watch)
     if found is None or not found.contradict:
         return ""
+    if found.misfit:
+        return (
+            f"The rate of {found.event} is {_said(found.by_scores)} by the {found.alike}. "
+            f"{found.misfit} {_verdict(found)}"
+        )
     scored, shared = (_said(one) for one in (found.by_scores, found.by_shares))
     return (
         f"The rate of {found.event} is {scored} by the {found.alike} and {shared} by the classes' "
@@ -107,12 +116,12 @@ def _verdict(found: EventRates) -> str:
         contradicts = f"contradicts the estimate {listed(wrong)}" if wrong else "fits both"
         n, said = counted(found.from_labels.n, "label"), _said(found.from_labels)
         return f"The rate in {n}, {said}, {contradicts}."
-    if not found.calibrated:
+    if not found.calibrated and not found.misfit:
         return (
             "The estimate by the shares also assumes that the probabilities of the reference rows "
             "are calibrated, and they are not."
         )
-    return "Only labels show which."
+    return "Only labels show which." if not found.misfit else "Only labels show whether it is so."
 
 
 def rate_views(found: EventRates) -> tuple[tuple[str, str], ...]:
@@ -132,6 +141,8 @@ def rate_views(found: EventRates) -> tuple[tuple[str, str], ...]:
             )
         )
     more = "" if found.calibrated else ", which they are not: calibrate first"
+    if found.misfit:
+        more += f". It is ruled out here: {in_sentence(found.misfit).rstrip('.')}"
     views.append(
         (
             _said(found.by_shares),

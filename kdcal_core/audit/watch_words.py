@@ -382,6 +382,7 @@ def _shares(watch: Watch) -> dict[str, Any] | None:
         return None
     return {
         "p_value": found.p_value,
+        "fit_p_value": finite(found.fit_p_value),
         "converged": found.convergence.converged,
         "classes": [
             {

@@ -506,6 +506,8 @@ def shares_words(
     shares: LabelShift, classes: Sequence[str], shift: ScoreShift | None = None
 ) -> str:
     """The class whose share changed most, and whether any did. Holds untrusted text."""
+    if shares.misfit:
+        return shares.misfit
     at = int(np.abs(shares.prior - shares.reference_prior).argmax())
     one = shares.shares[at]
     reference = value_text(one, float(shares.reference_prior[at]))

@@ -17,6 +17,7 @@ from scipy.stats import chi2
 from kdcal_core.data import FloatArray, IntArray, at_most, check_columns, check_rows, column_names
 from kdcal_core.diagnostics.calibration_test import target_test
 from kdcal_core.diagnostics.estimate import Estimate
+from kdcal_core.diagnostics.label_shift_fit import label_shift_fit
 from kdcal_core.diagnostics.shift import check_draws
 from kdcal_core.diagnostics.targets import check_level, check_seed, targets
 from kdcal_core.diagnostics.unit_changes import UnitChanges
@@ -35,6 +36,9 @@ DRAWS = 200
 LEAST_ROWS = 30
 POOR = 0.05
 """Adjusted p value of the test of calibration below which the posteriors are called poor."""
+
+REFUSED = 0.01
+"""p value up to which the posteriors are said not to be explained by any shares."""
 
 ASSUMPTIONS = (
     "Only the shares of the classes changed: rows of one class look as they did in the reference "
@@ -77,6 +81,9 @@ class LabelShift:
         Posteriors of the new rows under the new shares.
     p_value : float
         Of the hypothesis that the mean posteriors, and so the shares, did not change.
+    fit_p_value : float
+        Of the hypothesis that some shares explain the new posteriors (`label_shift_fit`); NaN where
+        rows are too few to say.
     convergence : Convergence
     calibration_p_values : (K,) array
         Of the calibration of each class's posterior on the reference rows, adjusted by Holm.
@@ -92,6 +99,7 @@ class LabelShift:
     reference_prior: FloatArray
     adjusted: FloatArray
     p_value: float
+    fit_p_value: float
     convergence: Convergence
     calibration_p_values: FloatArray
     miscalibrated: tuple[int, ...]
@@ -101,6 +109,20 @@ class LabelShift:
     n_new: int
     draws: int
     seed: int
+
+    @property
+    def misfit(self) -> str:
+        """That no shares are an answer, as a sentence; empty where some may be."""
+        return _misfit(self.fit_p_value)
+
+
+def _misfit(p_value: float) -> str:
+    if not p_value <= REFUSED:
+        return ""
+    return (
+        f"No shares of the classes explain the new probabilities (p value {p_text(p_value)}): rows "
+        "of a class look different from before."
+    )
 
 
 def label_shift(
@@ -155,13 +177,15 @@ def label_shift(
     with the sandwich variance). With more than 10,000 rows in a table 10,000 are drawn, so that
     the intervals are then too wide rather than too narrow.
 
-    The test compares mean posteriors by Hotelling's distance. It is the score test of the same
-    likelihood. Rows are shuffled between the tables, so its level is exact; above 5,000 rows it is
-    chi-square. It also refuses changes other than of shares. Of dependent rows, clusters or blocks
-    of times are resampled, and each one's part of the difference of the means is multiplied by a
-    random normal number (the wild bootstrap; Shao 2010). With 40 clusters of 10 rows in each table
-    and a correlation of .2 the test at 5% then refused equal tables in 6% of 200 runs, and that of
-    independent rows in 23%.
+    The test of a change compares mean posteriors by Hotelling's distance. It is the score test of
+    the same likelihood. Rows are shuffled between the tables, so its level is exact; above 5,000
+    rows it is chi-square. Of dependent rows, clusters or blocks of times are resampled, and each
+    one's part of the difference of the means is multiplied by a random normal number (the wild
+    bootstrap; Shao 2010). With 40 clusters of 10 rows in each table and a correlation of .2 the
+    test at 5% then refused equal tables in 6% of 200 runs, and that of independent rows in 23%.
+
+    That test also refuses changes other than of shares. A second one, `label_shift_fit`, tells them
+    apart: it refuses where no shares explain the new posteriors.
 
     Examples
     --------
@@ -198,6 +222,7 @@ def label_shift(
     held_together = None if together is None else together.only(slice(None, len(proba)))
     moved, held = _drawn(new, proba, y, together, n_draws, np.random.default_rng([seed, 0]))
     design = design_of(None, held_together)
+    fit = label_shift_fit(new, proba, y, dependence=together, seed=seed)
     p_values = holm([target_test(one, seed) for one in targets(proba, y, design, "class")])
     poor = tuple(int(k) for k in np.flatnonzero(p_values <= POOR))
     how = f"percentile bootstrap of both tables and of the calibration, {n_draws:,} draws"
@@ -233,11 +258,12 @@ def label_shift(
         reference_prior=reference_prior,
         adjusted=adjusted_posteriors(new, reference_prior, prior),
         p_value=_mean_test(new, proba, together, np.random.default_rng([seed, 1])),
+        fit_p_value=fit,
         convergence=convergence,
         calibration_p_values=p_values,
         miscalibrated=poor,
         assumptions=ASSUMPTIONS,
-        cautions=_cautions(p_values, poor, convergence),
+        cautions=_cautions(p_values, poor, fit, convergence),
         n_reference=len(proba),
         n_new=len(new),
         draws=n_draws,
@@ -404,9 +430,11 @@ def _mean_test(
 
 
 def _cautions(
-    p_values: FloatArray, poor: tuple[int, ...], convergence: Convergence
+    p_values: FloatArray, poor: tuple[int, ...], fit: float, convergence: Convergence
 ) -> tuple[str, ...]:
     found = []
+    if fit <= REFUSED:
+        found.append(f"{_misfit(fit)} The shares below only come nearest.")
     if poor:
         found.append(
             f"On the reference rows the posteriors of {len(poor)} of {len(p_values)} classes "

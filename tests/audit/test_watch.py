@@ -156,7 +156,9 @@ def test_estimates_of_the_rate_that_exclude_each_other_are_named(
     assert found.shares.shares[1].low > by_scores.high
     said = disputed_rate(found)
     assert said.startswith("The rate of yes is ")
-    assert said.endswith("Only labels show which.")
+    assert "No shares of the classes explain the new probabilities (p value below 0.0001)" in said
+    assert said.endswith("Only labels show whether it is so.")
+    assert watch_json(found)["class_shares"]["fit_p_value"] < 0.01
     assert said in finding(found)
     assert said in cautions(found)
     rates = event_rates(found)
@@ -166,6 +168,9 @@ def test_estimates_of_the_rate_that_exclude_each_other_are_named(
     by_scores_words, by_shares_words = (words for _, words in rate_views(rates))
     assert "(covariate shift): assumes" in by_scores_words
     assert "(label shift): assumes" in by_shares_words
+    assert "It is ruled out here: no shares" in by_shares_words
+    possible = replace(found, shares=replace(found.shares, fit_p_value=0.5))
+    assert disputed_rate(possible).endswith("Only labels show which.")
     assert all("Believe it where" in one for one in (by_scores_words, by_shares_words))
     assert "the mean of their probabilities" in reference_rates_words(rates)
 
@@ -658,14 +663,15 @@ def test_the_guide_s_example(
 
 
 def three_classes(seed: int, n: int, weights: tuple[float, float, float]) -> pd.DataFrame:
-    """Predictions whose confidence does not depend on the class."""
+    """Predictions of equal classes, with their true ones, whose confidence is that of any class."""
     rng = np.random.default_rng(seed)
-    told = rng.choice(3, size=n, p=np.array(weights) / sum(weights))
+    y = rng.choice(3, size=n, p=np.array(weights) / sum(weights))
     confidence = rng.uniform(0.5, 0.95, n)
+    told = np.where(rng.random(n) < confidence, y, (y + rng.integers(1, 3, n)) % 3)
     proba = np.repeat(((1.0 - confidence) / 2.0)[:, None], 3, axis=1)
     proba[np.arange(n), told] = confidence
     frame = pd.DataFrame(proba, columns=[f"proba_{one}" for one in "abc"])
-    frame["y"] = ["abc"[rng.choice(3, p=one)] for one in proba]
+    frame["y"] = ["abc"[one] for one in y]
     return frame
 
 

@@ -1,13 +1,15 @@
 """Levels, power and coverage of the measures of Watch, simulated.
 
-``python -m tests.benchmarks.studies.watch.levels [drift power sequential label_free label_shift]``
-prints a table each.
+``python -m tests.benchmarks.studies.watch.levels [drift power sequential label_free label_shift
+shares_fit]`` prints a table each.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
@@ -20,6 +22,7 @@ from kdcal_core.diagnostics import (
     score_shift,
     sequential_calibration,
 )
+from kdcal_core.statistics import Dependence
 
 Rng = np.random.Generator
 SIZES = ((20, 20), (30, 200), (200, 30), (300, 300))
@@ -198,11 +201,86 @@ def mean_test() -> Iterator[str]:
         rng, refused = np.random.default_rng([n, m]), 0
         for _ in range(RUNS):
             new, proba = (rng.dirichlet([0.3, 0.5, 1.0], rows) for rows in (m, n))
-            refused += _mean_test(new, proba, rng) <= 0.05
+            refused += _mean_test(new, proba, None, rng) <= 0.05
         yield f"| {n:,}, {m:,} | {refused / RUNS:.3f} |"
 
 
+def shares_fit() -> Iterator[str]:
+    """Share of the 5% tests of label shift that refuse, by what changed, 1,000 runs."""
+    from kdcal_core.diagnostics.label_shift_fit import label_shift_fit
+
+    def two(
+        rng: Rng, n: int, share: float, slope: float = 1.0, noise: float = 1.0, of: int = 1
+    ) -> tuple[FloatArray, IntArray, IntArray]:
+        """Calibrated for a share of .1; in clusters of some rows with a correlation of .3."""
+        unit = np.arange(n) // of
+        y = (rng.random(n) < share).astype(int)
+        together = rng.normal(size=unit[-1] + 1)[unit]
+        x = together if of == 1 else np.sqrt(0.3) * together + np.sqrt(0.7) * rng.normal(size=n)
+        p = expit(slope * (noise * x + y - 0.5 + logit(0.1)))
+        return np.column_stack([1.0 - p, p]), y, unit
+
+    def three(
+        rng: Rng, n: int, share: tuple[float, ...], slope: float = 1.0
+    ) -> tuple[FloatArray, IntArray, IntArray]:
+        y = rng.choice(3, n, p=share)
+        odds = rng.normal(size=(n, 3))
+        odds[np.arange(n), y] += 1.5
+        raised = np.exp(slope * odds)
+        return raised / raised.sum(axis=1, keepdims=True), y, np.arange(n)
+
+    some = (0.5, 0.3, 0.2)
+    cases: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+        "2 classes, nothing": (partial(two, share=0.1), partial(two, share=0.1)),
+        "2 classes, share .1 to .5": (partial(two, share=0.1), partial(two, share=0.5)),
+        "2 classes, share .1 to 1": (partial(two, share=0.1), partial(two, share=1.0)),
+        "2 classes, log odds times .7": (
+            partial(two, share=0.1),
+            partial(two, share=0.1, slope=0.7),
+        ),
+        "2 classes, noise times 1.3": (partial(two, share=0.1), partial(two, share=0.1, noise=1.3)),
+        "3 classes, nothing": (partial(three, share=some), partial(three, share=some)),
+        "3 classes, shares": (partial(three, share=some), partial(three, share=(0.1, 0.1, 0.8))),
+        "3 classes, only one left": (
+            partial(three, share=some),
+            partial(three, share=(0.0, 0.0, 1.0)),
+        ),
+        "3 classes, log odds times .8": (
+            partial(three, share=some),
+            partial(three, share=some, slope=0.8),
+        ),
+        "clusters of 10, nothing": (
+            partial(two, share=0.2, of=10),
+            partial(two, share=0.2, of=10),
+        ),
+        "clusters of 10, share .2 to .5": (
+            partial(two, share=0.2, of=10),
+            partial(two, share=0.5, of=10),
+        ),
+        "clusters of 10, log odds times .7": (
+            partial(two, share=0.2, of=10),
+            partial(two, share=0.2, of=10, slope=0.7),
+        ),
+    }
+    sizes = ((300, 100), (1000, 400), (5000, 1500))
+    yield "| what changed | " + " | ".join(f"{n:,}, {m:,}" for n, m in sizes) + " |"
+    yield "|---" * (1 + len(sizes)) + "|"
+    for name, (before, after) in cases.items():
+        cells = []
+        for n, m in sizes:
+            rng, refused = np.random.default_rng([n, m]), 0
+            for run in range(1000):
+                (proba, y, unit), (new, _, other) = before(rng, n), after(rng, m)
+                both = np.concatenate([unit, n + other])
+                together = Dependence.of("cluster", both) if len(np.unique(unit)) < n else None
+                p_value = label_shift_fit(new, proba, y, dependence=together, seed=run)
+                refused += p_value <= 0.05
+            cells.append(f"{refused / 1000:.3f}")
+        yield f"| {name} | " + " | ".join(cells) + " |"
+
+
 PARTS = {
+    "shares_fit": shares_fit,
     "mean_test": mean_test,
     "drift": drift,
     "power": power,
