@@ -348,7 +348,7 @@ def _rates(watch: Watch) -> None:
     if found is None:
         return
     st.subheader(f"Rate of {escape_markdown(found.event)} in the new rows", anchor=False)
-    if found.contradict:
+    if found.contradict and not found.misfit:  # which the tab says above
         _warnings([disputed_rate(watch)])
     st.markdown(
         "\n".join(

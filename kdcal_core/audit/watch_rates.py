@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kdcal_core.audit.watch_limits import WithLabels
 from kdcal_core.audit.watch_result import Watch
 from kdcal_core.diagnostics import Estimate, LabelFree, LabelShift, estimate_text, value_text
-from kdcal_core.text import counted, in_sentence, listed, printable
+from kdcal_core.text import counted, listed, printable
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _verdict(found: EventRates) -> str:
             "The estimate by the shares also assumes that the probabilities of the reference rows "
             "are calibrated, and they are not."
         )
-    return "Only labels show which." if not found.misfit else "Only labels show whether it is so."
+    return "Only labels show which." if not found.misfit else "Only labels show the rate."
 
 
 def rate_views(found: EventRates) -> tuple[tuple[str, str], ...]:
@@ -141,13 +141,12 @@ def rate_views(found: EventRates) -> tuple[tuple[str, str], ...]:
             )
         )
     more = "" if found.calibrated else ", which they are not: calibrate first"
-    if found.misfit:
-        more += f". It is ruled out here: {in_sentence(found.misfit).rstrip('.')}"
+    out = ", which is ruled out here" if found.misfit else ""
     views.append(
         (
             _said(found.by_shares),
-            "by the classes' shares (label shift): assumes that rows of each class look the same "
-            "in both tables, and that the probabilities are calibrated on the reference rows"
+            f"by the classes' shares (label shift){out}: assumes that rows of each class look the "
+            "same in both tables, and that the probabilities are calibrated on the reference rows"
             f"{more}. Believe it where {event} itself has become more or less frequent, such as a "
             "disease in an epidemic, and shows in the same way as before.",
         )

@@ -157,7 +157,7 @@ def test_estimates_of_the_rate_that_exclude_each_other_are_named(
     said = disputed_rate(found)
     assert said.startswith("The rate of yes is ")
     assert "No shares of the classes explain the new probabilities (p value below 0.0001)" in said
-    assert said.endswith("Only labels show whether it is so.")
+    assert said.endswith("Only labels show the rate.")
     assert watch_json(found)["class_shares"]["fit_p_value"] < 0.01
     assert said in finding(found)
     assert said in cautions(found)
@@ -167,8 +167,7 @@ def test_estimates_of_the_rate_that_exclude_each_other_are_named(
     assert watch_json(found)["event_rates"]["contradict"]
     by_scores_words, by_shares_words = (words for _, words in rate_views(rates))
     assert "(covariate shift): assumes" in by_scores_words
-    assert "(label shift): assumes" in by_shares_words
-    assert "It is ruled out here: no shares" in by_shares_words
+    assert "(label shift), which is ruled out here: assumes" in by_shares_words
     possible = replace(found, shares=replace(found.shares, fit_p_value=0.5))
     assert disputed_rate(possible).endswith("Only labels show which.")
     assert all("Believe it where" in one for one in (by_scores_words, by_shares_words))
