@@ -46,6 +46,7 @@ from kdcal_core.tasks import (
 from kdcal_core.text import counted, escape_markdown, in_sentence
 
 LEAST_ROWS = 10
+_MANY_VALUES = 12
 SIZES = (20, 50, 100, 200, 500, 1000, 2000)
 MapKind = Literal["principal", "columns", "prediction"]
 MAPS: dict[MapKind, str] = {
@@ -163,10 +164,11 @@ def _space_name(judged: Judged) -> str:
 
 
 def _map_kind(judged: Judged, space: str) -> MapKind:
-    """With one number per row, principal axes would be a line."""
+    """Principal axes would be a line of one number per row, and a few points of categories."""
     roles = judged.review.roles
-    few = space.startswith("inputs") and roles is not None and len(roles.features) <= 2
-    default: MapKind = "columns" if few and numeric_columns(judged) else "principal"
+    inputs = roles.features if space.startswith("inputs") and roles is not None else ()
+    few, mixed = 0 < len(inputs) <= 2, len(numeric_columns(judged)) < len(inputs)
+    default: MapKind = "columns" if (few or mixed) and numeric_columns(judged) else "principal"
     if space == "prediction":
         default = "prediction"
     kinds = [kind for kind in MAPS if kind != "principal" or not few]
@@ -193,6 +195,13 @@ def numeric_columns(judged: Judged) -> list[str]:
     return [name for name in roles.features if kinds.get(name) == "number"]
 
 
+def _spread_out(judged: Judged) -> list[str]:
+    """Numeric features with so many values that marks along them do not cover each other."""
+    columns = judged.review.tables[judged.which].columns
+    many = {column.name for column in columns if column.n_distinct >= _MANY_VALUES}
+    return [name for name in numeric_columns(judged) if name in many]
+
+
 def column_title(judged: Judged, name: str) -> str:
     """The shown name of a column or prediction; untrusted text."""
     ours = dict(zip(AXES, ("First principal axis", "Second principal axis"), strict=True))
@@ -202,17 +211,22 @@ def column_title(judged: Judged, name: str) -> str:
 
 def _columns(judged: Judged) -> tuple[str, str]:
     across = [*numeric_columns(judged), MEAN, SPREAD]
+    spread_out = _spread_out(judged) or across[:1]
     title = partial(column_title, judged)
     x: str = st.selectbox(
         "Across",
         options=across,
+        index=across.index(spread_out[0]),
         format_func=title,
         key=f"pit_x_{judged.review.id}",
         persist_state="session",
         width=170,
     )
     up = [name for name in across if name != x] + [OUTCOME]
-    second = 0 if len(numeric_columns(judged)) > 1 else len(up) - 1
+    if len(numeric_columns(judged)) > 1:
+        second = up.index(next((name for name in spread_out if name != x), MEAN))
+    else:
+        second = len(up) - 1
     y: str = st.selectbox(
         "Up",
         options=up,

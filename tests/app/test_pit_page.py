@@ -217,6 +217,14 @@ def test_without_features_prediction_against_outcome_is_the_map(app, tmp_path, t
     texts(app)
 
 
+def test_categories_are_mapped_along_a_column_of_many_values(app, tmp_path) -> None:
+    frame, day = rows(120), pd.Series(list("abcdef") * 20)
+    mixed = frame.assign(promo=np.arange(120) % 2, day=day, shop=frame["x"].round(1))
+    opened(app, review_of(mixed.drop(columns="x"), tmp_path))
+    chosen = {box.label: box.value for box in app.selectbox}
+    assert (chosen["Map"], chosen["Across"], chosen["Up"]) == ("columns", "shop", MEAN)
+
+
 @pytest.mark.parametrize("n", [3, 12])
 def test_a_few_rows_are_called_few(app, tmp_path, n, texts) -> None:
     opened(app, review_of(rows(n), tmp_path))
