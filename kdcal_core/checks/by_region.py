@@ -131,12 +131,12 @@ Check(
     measured=_measured,
     remedy="Look at the region's rule, and calibrate region by region if it lasts on other rows.",
     page="regions",
-    method="A tree on the residuals of one half of the rows names regions, and the other half "
-    "judges them, so that estimates and intervals hold; then the halves are exchanged. A part that "
-    "neither names may differ too, so the check also holds against the limit the gap that both may "
-    "miss in a fifth of the rows, where one column defines it. The Regions page searches few rows "
-    "as a whole, against redrawn outcomes: it finds more, but its estimates are chosen for being "
-    "large.",
+    method="One half of the rows is searched for regions, by a tree on the residuals, and the "
+    "other half judges what was found; then the halves change places. So no region is judged by "
+    "the rows that suggested it. A search may also miss a region: the check passes only if the "
+    "largest gap that both may miss, in a fifth of the rows and along one column, is within the "
+    "limit too. The Regions page searches all rows at once, against redrawn outcomes: it finds "
+    "more, but its estimates are of regions that were chosen for being far off.",
     needs=needs_inputs,
     quick=False,
     place="where",

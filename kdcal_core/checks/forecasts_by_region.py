@@ -56,12 +56,13 @@ Check(
     measured=_measured,
     remedy="Opposite faults can cancel over all rows. Look at the places, and recalibrate locally.",
     page="regions",
-    method="A tree on the PIT values of one half of the rows names regions; the other half judges "
-    "mean (place) and standard deviation (spread) of the PIT values there. Then the halves are "
-    "exchanged. A part that neither names may differ too, so the check also holds against the "
-    "limit the place that both may miss in a fifth of the rows, where one column defines it. The "
-    "PIT page may disagree, because its places that differ are overlapping neighbourhoods of all "
-    "rows, tested for any difference beyond chance and not held against a limit.",
+    method="One half of the rows is searched for regions, by a tree on the PIT values, and the "
+    "other half judges what was found by the mean (place) and the standard deviation (spread) of "
+    "the PIT values there; then the halves change places. A search may also miss a region: the "
+    "check passes only if the largest difference of place that both may miss, in a fifth of the "
+    "rows and along one column, is within the limit too. The PIT page may disagree: its places "
+    "are overlapping neighbourhoods of all rows, tested for any difference beyond chance and not "
+    "held against a limit.",
     needs=needs_inputs,
     quick=False,
     place="where",
