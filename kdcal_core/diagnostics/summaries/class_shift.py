@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from kdcal_core.data.binning import bin_index, bin_sums
+from kdcal_core.diagnostics.pooled_cells import PooledCells
 from kdcal_core.diagnostics.shift import (
     BINS,
     CELLS,
     DRAWS,
     FrozenBins,
-    PooledCells,
     ScoreShift,
     shift_of_cells,
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kdcal_core.diagnostics import score_shift
-from kdcal_core.diagnostics.shift import PooledCells
+from kdcal_core.diagnostics.pooled_cells import PooledCells
 from kdcal_core.diagnostics.summaries import ClassTally, summarise, summary_shift
 from kdcal_core.errors import InputError
 
