@@ -251,7 +251,7 @@ def _shows(review: Review, doubt: Doubt, choice: Choice) -> str:
     lacking = [
         table.name[:60]
         for table in review.tables.values()
-        if doubt.about in ("target", "cluster")
+        if doubt.about in ("target", "cluster", "time")
         and choice.answer
         and choice.answer not in table.column_names
     ]

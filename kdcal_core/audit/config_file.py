@@ -40,7 +40,7 @@ def config_text(
     foreign: Sequence[str] = (),
     calibrator: str = "",
     required: Collection[str] = (),
-    clusters: Sequence[str] = (),
+    dependence: Sequence[tuple[str, str]] = (),
 ) -> str:
     """The configuration with which `COMMAND` asks the same, beside the same files.
 
@@ -59,8 +59,9 @@ def config_text(
         Name of a calibrator's file, if its output is judged.
     required : collection of str
         Codes of the checks that must be answered.
-    clusters : sequence of str
-        Columns of what several rows belong to, where nobody said yet whether it counts.
+    dependence : sequence of (role, column)
+        Columns by which rows may depend on one another, where nobody said yet whether it counts:
+        "cluster" of what several rows belong to, "time" of dates.
     """
     named = {
         key: toml_string(one) if isinstance(one, str) else _strings(one)
@@ -86,7 +87,7 @@ def config_text(
         "",
         "[roles]",
         *(f"{key} = {value}" for key, value in _roles(subject)),
-        *_dependence_lines(subject, clusters),
+        *_dependence_lines(subject, dependence),
         "",
         "# A check passes where its whole interval is within the limit, and fails where it is",
         '# wholly beyond. against = "baseline": the difference from the audit under [baseline].',
@@ -110,14 +111,24 @@ def config_text(
     return "\n".join([*lines, ""])
 
 
-def _dependence_lines(subject: Subject, clusters: Sequence[str]) -> Iterator[str]:
+_WHY_DEPENDENT = {
+    "cluster": 'rows of one belong together; "" if they do not',
+    "time": "rows come in this order, and near ones may be alike",
+}
+
+
+def _dependence_lines(
+    subject: Subject, dependence: Sequence[tuple[str, str]]
+) -> Iterator[str]:
     """That rows are independent, where nothing else is said; a comment where that is not known."""
     if subject.roles.cluster or subject.roles.time:
         return
-    if not clusters:
+    if not dependence:
         yield 'cluster = ""  # rows are independent, whatever their columns are called'
-    for name in clusters:
-        yield f'# cluster = {toml_string(name)}  # rows of one belong together; "" if they do not'
+    for role, name in dependence:
+        yield f"# {role} = {toml_string(name)}  # {_WHY_DEPENDENT[role]}"
+    if dependence and all(role == "time" for role, _ in dependence):
+        yield '# cluster = ""  # rows are independent'
 
 
 def _chance_lines(codes: Iterable[str]) -> Iterator[str]:

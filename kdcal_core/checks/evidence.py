@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kdcal_core.data import FloatArray, ScoredSet, Task
 from kdcal_core.diagnostics.targets import Target, targets
@@ -37,6 +37,8 @@ class Evidence:
         ``() -> DataFrame`` of what describes the judged rows; None where nothing does.
     groups : callable
         ``() -> DataFrame`` of the declared groups' columns; None where none are declared.
+    times : callable
+        ``() -> Series`` of the column by which the judged rows are ordered; None without one.
     review : callable
         ``() -> ReviewData`` with the model open; None where the rows are not of a classification
         review.
@@ -62,6 +64,7 @@ class Evidence:
     event: int | None = None
     inputs: Callable[[], pd.DataFrame] | None = None
     groups: Callable[[], pd.DataFrame] | None = None
+    times: Callable[[], pd.Series[Any]] | None = None
     review: Callable[[], ReviewData] | None = None
     space: Callable[[], Space] | None = None
     sets: Callable[[], Sequence[SetRows]] | None = None

@@ -145,7 +145,7 @@ def _init(options: argparse.Namespace) -> Report:
         foreign = [_from(home, path) for path in files.foreign]
     ordered = {one: names[one] for one in places if one in names}
     asked = audit_settings(review)
-    open_questions = [one for one in review.doubts if one.about == "cluster"]
+    open_questions = [one for one in review.doubts if one.about in ("cluster", "time")]
     text = config_text(
         subject_of(review, asked),
         limits_of(review.task, (), asked.limits),
@@ -153,7 +153,12 @@ def _init(options: argparse.Namespace) -> Report:
         project=options.project or "",
         files=ordered,
         foreign=foreign,
-        clusters=[one.answer for doubt in open_questions for one in doubt.choices if one.answer],
+        dependence=[
+            (doubt.about, one.answer)
+            for doubt in open_questions
+            for one in doubt.choices
+            if one.answer
+        ],
     )
     check_out(options.out, reads, force=options.force)
     keep_the_record(options.out)

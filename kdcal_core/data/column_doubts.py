@@ -10,7 +10,7 @@ import pandas as pd
 
 from kdcal_core.data.schema import Roles
 
-About = Literal["target", "classes", "scale", "order", "level", "outputs", "cluster"]
+About = Literal["target", "classes", "scale", "order", "level", "outputs", "cluster", "time"]
 MOST_CHOICES = 6
 _LOOKED_AT = 20_000  # rows, evenly spread
 
@@ -46,7 +46,8 @@ class Doubt:
         them; "scale": percentages or not; "order": which column belongs to which class, or which of
         two is the outcome; "level": that of an interval; "outputs": why there are none, which
         column may hold them, and what can be judged without them; "cluster": whether rows of one
-        patient, customer or the like depend on one another.
+        patient, customer or the like depend on one another; "time": whether rows are in the order
+        of a column of dates, and near ones alike.
     sentence : str
         Untrusted text.
     choices : tuple of Choice

@@ -11,6 +11,7 @@ import pandas as pd
 
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.data.splits import split_by_column
+from kdcal_core.data.times import looks_like_dates
 from kdcal_core.errors import InputError
 
 _SAMPLE = 2_000
@@ -89,12 +90,6 @@ _LOOKED_AT = 10_000  # rows, evenly spread
 _FEW = 20  # distinct values for which every table has enough rows
 _MANY = 254  # categories that a tree over the inputs can distinguish
 _REPEATED = 0.1  # share of rows that repeat an identifier
-_MOSTLY_DATES = 0.95
-# with a year of four digits first or last, as 22.07.2026, 7/22/2026 or 2026/07/22, and a time
-_DATE = (
-    r"\s*(?:\d{4}([./-])\d{1,2}\1\d{1,2}|\d{1,2}([./-])\d{1,2}\2\d{4})"
-    r"(?:[ T,]+\d{1,2}:\d{2}.*)?\s*"
-)
 SEVERAL_ROWS = "it names what several rows belong to"
 # of whom or what a row is; several rows may be of one
 WHOSE: tuple[str, ...] = (
@@ -133,15 +128,14 @@ def why_no_input(name: str, column: pd.Series[Any]) -> str:
         return ""
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(column.cat.categories.dtype)
+    if looks_like_dates(name, column):
+        return "dates or times"
     looked = column.iloc[:: max(len(column) // _LOOKED_AT, 1)].dropna()
     named_id = names_rows(name)
     if mostly_numbers(column):
         return _why_no_number(column, looked) if named_id else ""
     if not pd.api.types.is_string_dtype(column.dtype):
-        dates = pd.api.types.is_datetime64_any_dtype(column.dtype)
-        return "dates or times" if dates else "neither numbers nor text"
-    if len(looked) and looked.astype(str).str.fullmatch(_DATE).mean() > _MOSTLY_DATES:
-        return "dates or times"
+        return "neither numbers nor text"
     n_distinct = looked.nunique()
     if named_id and n_distinct > _MANY and column.duplicated().mean() > _REPEATED:
         return SEVERAL_ROWS

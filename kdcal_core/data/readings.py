@@ -33,6 +33,7 @@ from kdcal_core.data.role_guesses import (
     guess_roles,
 )
 from kdcal_core.data.schema import Family, Roles, Table, Task
+from kdcal_core.data.times import FEWEST_TIMES, dates_of, looks_like_dates, may_order_rows
 from kdcal_core.text import in_sentence, listed
 
 _UNNAMED = re.compile(r"unnamed_\d+(_\d+)?")  # as pandas calls the index that it wrote
@@ -122,15 +123,55 @@ def read_columns(
         elif said_so:
             notes += (f"{they_hold(said_so)} percentages: read as shares.",)
     notes = (*notes, *found.notes, *_rounded_note(frame, found.roles))
-    return _with_clusters(frame, replace(found, notes=notes), said)
+    return _with_dependence(frame, replace(found, notes=notes), said)
 
 
-def _with_clusters(frame: pd.DataFrame, found: Reading, said: Mapping[str, str]) -> Reading:
-    """The reading with the column that says which rows belong together, or the question for it."""
-    roles, answer = found.roles, said.get("cluster")
-    if answer is not None:
-        return replace(found, roles=replace(roles, cluster=answer or None))
-    taken = {*used_columns(roles), *roles.features}
+def _with_dependence(frame: pd.DataFrame, found: Reading, said: Mapping[str, str]) -> Reading:
+    """The reading with the column by which rows depend on one another, or the questions for it."""
+    cluster, time = said.get("cluster"), said.get("time")
+    if cluster or time:  # one of both is used
+        roles = replace(found.roles, cluster=None if time else cluster, time=time or None)
+        return replace(found, roles=roles)
+    taken = {*used_columns(found.roles), *found.roles.features}
+    asked = [
+        None if cluster is not None else _doubt_of_clusters(frame, taken),
+        None if time is not None else _doubt_of_time(frame, taken),
+    ]
+    return replace(found, doubts=(*found.doubts, *(one for one in asked if one is not None)))
+
+
+def _doubt_of_time(frame: pd.DataFrame, taken: set[str]) -> Doubt | None:
+    """Whether rows are in the order of a column of dates; None where no free column holds any."""
+    dates = [
+        name
+        for name in map(str, frame.columns)
+        if name not in taken and looks_like_dates(simple(name), frame[name])
+    ]
+    counts = {name: frame[name].nunique() for name in dates if may_order_rows(simple(name))}
+    read = {
+        name: f"{count:,} in {len(frame):,} rows"
+        for name, count in counts.items()
+        if count >= FEWEST_TIMES and bool(dates_of(frame[name]).notna().all())
+    }
+    if not read:
+        return None
+    shown = dict(list(read.items())[:MOST_CHOICES])
+    each = [f"{name[:40]!r} ({count})" for name, count in shown.items()]
+    verb = "holds" if len(shown) == 1 else "hold"
+    return Doubt(
+        "time",
+        f"{listed(each)} {verb} dates or times. If rows come one after the other in that order, "
+        "calibration can be checked to the end of the time, and intervals allow for rows near in "
+        "time that are alike.",
+        (
+            *(Choice(name, f"Order the rows by {name[:40]}", count) for name, count in shown.items()),
+            Choice("", "The order in time does not matter"),
+        ),
+    )
+
+
+def _doubt_of_clusters(frame: pd.DataFrame, taken: set[str]) -> Doubt | None:
+    """Whether rows that a column names alike belong together; None without such a column."""
     named = [name for name in map(str, frame.columns) if names_rows(simple(name))]
     several = [
         name
@@ -138,11 +179,11 @@ def _with_clusters(frame: pd.DataFrame, found: Reading, said: Mapping[str, str])
         if name not in taken and why_no_input(simple(name), frame[name]) == SEVERAL_ROWS
     ][:MOST_CHOICES]
     if not several:
-        return found
+        return None
     counts = {name: f"{frame[name].nunique():,} in {len(frame):,} rows" for name in several}
     each = [f"{name[:40]!r} ({count})" for name, count in counts.items()]
     verb = "names" if len(several) == 1 else "name"
-    doubt = Doubt(
+    return Doubt(
         "cluster",
         f"{listed(each)} {verb} what several rows belong to. If rows of one are alike, intervals "
         "that count each row by itself are too narrow: such rows are then to be kept together.",
@@ -154,7 +195,6 @@ def _with_clusters(frame: pd.DataFrame, found: Reading, said: Mapping[str, str])
             Choice("", "Every row counts by itself"),
         ),
     )
-    return replace(found, doubts=(*found.doubts, doubt))
 
 
 def _rounded_note(frame: pd.DataFrame, roles: Roles) -> tuple[str, ...]:

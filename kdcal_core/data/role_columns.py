@@ -31,6 +31,7 @@ from kdcal_core.data.schema import (
     Roles,
     Table,
 )
+from kdcal_core.data.times import dates_of
 from kdcal_core.errors import InputError
 from kdcal_core.quotas import CLASSES
 from kdcal_core.statistics import Dependence
@@ -372,9 +373,7 @@ def _times(column: pd.Series[Any], name: str, file: str | None) -> NDArray[Any]:
         numbers = pd.to_numeric(text, errors="coerce")
         if numbers.notna().all():
             return numbers.to_numpy(dtype=np.float64)
-        column = pd.to_datetime(text, errors="coerce", format="ISO8601", utc=True)
-        if column.isna().all():
-            column = pd.to_datetime(text, errors="coerce", format="%d.%m.%Y", utc=True)
+        column = dates_of(text)
         what = (
             "A time is no number and no date that is written as 2026-03-31, 2026-03-31T09:00 or "
             "31.03.2026"

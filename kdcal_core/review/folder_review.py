@@ -112,7 +112,8 @@ def sampled_review(
         weight = weight_column(reader.frame("calibration", [review.roles.weight]), review.roles)
         assert weight is not None
         size = replace(size, unit=unit_of_weights(weight, size.rows))
-    doubts = tuple(_of_clusters(one, given) for one in review.doubts)
+    # no column of times can be given for a folder
+    doubts = tuple(_of_clusters(one, given) for one in review.doubts if one.about != "time")
     return replace(review, doubts=doubts), size
 
 

@@ -194,7 +194,7 @@ def scored_review(workspace: Workspace, given: NamedFiles) -> Review:
     if constant is not None:
         raise constant
     _refuse_unread(review, given)
-    asked = _asked_of_clusters(review, given)
+    asked = _asked_of_dependence(review, given)
     if review.task == "regression":
         roles = _regression_roles(review, given)
     else:
@@ -216,19 +216,23 @@ def scored_review(workspace: Workspace, given: NamedFiles) -> Review:
     return review
 
 
-def _asked_of_clusters(review: Review, given: NamedFiles) -> tuple[Doubt, ...]:
-    """The question whether rows of a patient or the like belong together, where nothing is said."""
+def _asked_of_dependence(review: Review, given: NamedFiles) -> tuple[Doubt, ...]:
+    """The questions whether rows of a patient or near in time are alike, where nothing is said."""
     if given.cluster is not None or given.time is not None:
         return ()
     say = given.option
+    endings = {
+        "cluster": "for that, or an empty name where rows are independent.",
+        "time": f"for that, or an empty {say('cluster')} where rows are independent.",
+    }
     return tuple(
         replace(
             one,
-            sentence=f"{one.sentence} Give {say('cluster', one.choices[0].answer)} for that, or an "
-            "empty name where rows are independent.",
+            sentence=f"{one.sentence} Give {say(one.about, one.choices[0].answer)} "
+            f"{endings[one.about]}",
         )
         for one in review.doubts
-        if one.about == "cluster"
+        if one.about in endings
     )
 
 

@@ -222,6 +222,7 @@ def evidence_of(
     columns = input_columns(review)
     table = review.tables[which]
     chosen = tuple(groups)
+    time = (review.roles or Roles()).time
     known: dict[Which, ScoredSet | RegressionSet] = {which: read(which)}
     if which == "evaluation" and "calibration" in review.sets:
         known["calibration"] = read("calibration")
@@ -232,6 +233,7 @@ def evidence_of(
         event=event,
         inputs=(lambda: sets.frame(which, tuple(columns))) if columns else None,
         groups=(lambda: sets.frame(which, chosen)) if chosen else None,
+        times=(lambda: sets.frame(which, (time,))[time]) if time else None,
         review=(lambda: review_data(sets.reader, with_model=True)) if classified else None,
         space=None if classified else (lambda: _space(sets.reader)),
         sets=lambda: tables_of(sets),

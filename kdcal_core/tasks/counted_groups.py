@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kdcal_core.data.column_kinds import is_number
+from kdcal_core.data.column_kinds import is_number, simple
+from kdcal_core.data.times import looks_like_dates
 from kdcal_core.diagnostics import RegionSearch, column_regions, declared_pit_regions
 from kdcal_core.diagnostics.summaries import (
     ClassSummary,
@@ -91,7 +92,8 @@ def _fewer(column: pd.Series[Any]) -> pd.Series[Any]:
 
     A missing value has none.
     """
-    if is_number(column):
+    in_order = is_number(column) or looks_like_dates(simple(column.name), column)
+    if in_order:
         labels, names = column_regions(column)
         missing = column.isna().to_numpy()
     else:
@@ -105,5 +107,5 @@ def _fewer(column: pd.Series[Any]) -> pd.Series[Any]:
         labels[used] = of_value
         labels = labels[code]
     labels[missing] = -1
-    words = pd.Index(names[:-1] if is_number(column) and missing.any() else names)
+    words = pd.Index(names[:-1] if in_order and missing.any() else names)
     return pd.Series(pd.Categorical.from_codes(labels, words), name=column.name)

@@ -16,6 +16,8 @@ from scipy.stats import chi2
 
 from kdcal_core.data import FloatArray, IntArray, as_pandas
 from kdcal_core.data.binning import bin_index
+from kdcal_core.data.column_kinds import is_number, simple
+from kdcal_core.data.times import dates_of, looks_like_dates, periods
 from kdcal_core.diagnostics.regression.coverage import (
     Coverage,
     CoverageRow,
@@ -215,8 +217,8 @@ def crossed_groups(
     """Group of each row (n,) by all columns together, and the groups' names.
 
     Each column is divided as in :func:`column_regions`, and the groups are all combinations that
-    occur. Groups with fewer than ``fewest`` rows are merged into "all others". With ``counts`` (n,)
-    each row stands for so many.
+    occur: words in alphabetical order, numbers and dates from low to high. Groups with fewer than
+    ``fewest`` rows are merged into "all others". With ``counts`` (n,) each row stands for so many.
 
     Raises
     ------
@@ -231,24 +233,29 @@ def crossed_groups(
     (['f, False', 'm, False', 'all others'], [40, 40, 40])
     """
     frame = as_pandas(frame)
-    words = [np.full(len(frame), "", dtype=object)]
+    words, label = [""], np.zeros(len(frame), dtype=np.int64)
     for at, name in enumerate(frame.columns):
-        labels, names = column_regions(frame[name], counts=counts)
-        said = np.array(names, dtype=object)[labels]
-        words.append(words[-1] + (", " if at else "") + said)
-    every, label = np.unique(words[-1], return_inverse=True)
-    count = np.bincount(label, counts, len(every))
+        labels, said = column_regions(frame[name], counts=counts)
+        if not (is_number(frame[name]) or _dates_in(frame[name]) is not None):
+            order = np.argsort(said)
+            labels, said = np.argsort(order)[labels], [said[one] for one in order]
+        used, label = np.unique(label * len(said) + labels, return_inverse=True)
+        pairs = [divmod(int(one), len(said)) for one in used]
+        words = [words[before] + ", " * bool(at) + said[one] for before, one in pairs]
+    count = np.bincount(label, counts, len(words))
     kept = np.flatnonzero(count >= fewest)
-    place = np.full(len(every), len(kept), dtype=np.int64)
+    place = np.full(len(words), len(kept), dtype=np.int64)
     place[kept] = np.arange(len(kept))
-    names = [str(one) for one in every[kept]]
-    return place[label], names + [OTHERS] * bool(len(kept) < len(every))
+    names = [words[one] for one in kept]
+    return place[label], names + [OTHERS] * bool(len(kept) < len(words))
 
 
 def column_regions(
     values: Any, bins: int = 5, levels: int = 12, counts: IntArray | None = None
 ) -> tuple[IntArray, list[str]]:
     """Region of each row (n,) by one column, and the regions' names; as in :func:`pit_by_column`.
+
+    Dates are divided into :func:`kdcal_core.data.times.periods`, in their order.
 
     With ``counts`` (n,) each row stands for so many; of texts that are equally frequent the first
     in order is then kept, not the first to occur.
@@ -274,8 +281,10 @@ def column_regions(
     labels = np.full(len(column), -1, dtype=np.int64)
     names: list[str] = []
     some, times = column[~missing], None if counts is None else counts[~missing]
-    numeric = pd.api.types.is_numeric_dtype(some) and not pd.api.types.is_bool_dtype(some)
-    if numeric and len(some):
+    dates = _dates_in(some)
+    if dates is not None:
+        labels[~missing], names = periods(dates, times)
+    elif is_number(some) and len(some):
         labels[~missing], names = _stretches(some.to_numpy(dtype=np.float64), bins, times)
     elif len(some):
         labels[~missing], names = _words_of(some.astype(str), levels, times)
@@ -283,6 +292,14 @@ def column_regions(
         labels[missing] = len(names)
         names = [*names, MISSING]
     return labels, names
+
+
+def _dates_in(column: pd.Series[Any]) -> pd.Series[Any] | None:
+    """The dates of a column, missing where it has no value; None where it does not hold dates."""
+    if not looks_like_dates(simple(column.name), column):
+        return None
+    found = dates_of(column)
+    return found if found.notna().sum() == column.notna().sum() else None
 
 
 def _region(

@@ -1,0 +1,183 @@
+"""Whether the latest rows show what those before them do: a mean in order of time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data.times import FEWEST_TIMES
+from kdcal_core.errors import InputError
+from kdcal_core.statistics import Dependence, kish, t_quantile
+
+SHARES = (1 / 2, 1 / 4, 1 / 8, 1 / 16)
+_FEWEST_ROWS = 30.0  # as of declared groups
+_MOST_STRETCHES = 512  # more times are taken together
+_LEAST_OWN = 0.01  # of the mean variance: rows that state 0 or 1 are not certain
+_CLOSE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class LatestRows:
+    """The rows from some time on, beside those before.
+
+    Attributes
+    ----------
+    share : float
+        One of `SHARES`, at most which the latest rows are of all, unless one time has more.
+    late : (n,) bool
+        Which rows they are.
+    stated, seen : tuple of two float
+        Weighted means of the latest rows, and of those before.
+    error : float
+        Standard error of ``change``.
+    freedom : int
+        Degrees of freedom of ``error``.
+    """
+
+    share: float
+    late: NDArray[np.bool_]
+    stated: tuple[float, float]
+    seen: tuple[float, float]
+    error: float
+    freedom: int
+
+    @property
+    def change(self) -> float:
+        """Seen minus stated of the latest rows, minus the same of those before."""
+        late, before = (one - other for one, other in zip(self.seen, self.stated, strict=True))
+        return late - before
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """The ends of the interval of ``change``."""
+        half = t_quantile(level, self.freedom) * self.error
+        return self.change - half, self.change + half
+
+
+def latest_rows(
+    seen: FloatArray, stated: FloatArray, own: FloatArray, weight: FloatArray, times: Dependence
+) -> list[LatestRows]:
+    """The change of seen minus stated in the last half, quarter, eighth and sixteenth of the rows.
+
+    All rows of one time lie on the same side. Fewer than 30 rows are no latest rows.
+
+    Parameters
+    ----------
+    seen : (n,) in [0, 1]
+        What was observed of each row: whether an event happened, or a PIT value.
+    stated : (n,) in [0, 1]
+        Its mean by the model: the probability of the event, or one half.
+    own : (n,)
+        Its variance by the model.
+    weight : (n,) positive
+    times : Dependence
+        Of the rows, of the kind "time".
+
+    Raises
+    ------
+    InputError
+        If the rows are of fewer than 8 times.
+
+    Notes
+    -----
+    The sum of seen minus stated over the rows of a time has, by the model, the variance of its
+    rows; rows of one time may share a correlation, which is estimated from all times. Divided by
+    its standard deviation it is a series of one variance, whatever the model states when. Times
+    may depend on one another, so the variance of its means comes from its squared projections on
+    the slowest cosines, as in Müller (2004), made orthogonal to the change itself: as many as
+    Lazarus, Lewis, Stock and Watson (2018, "HAR inference") take, 0.4 T^(2/3), or one for each
+    stretch as long as the latest rows but two, if these are more. It is at least the model's own.
+    The interval is Student's with as many degrees of freedom. Two events and two others are added
+    on either side (Agresti and Coull 1998). The parts are fixed beforehand, so nothing is searched.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> day, stated = np.repeat(np.arange(120), 20), np.full(2400, 0.2)
+    >>> seen = rng.random(2400) < np.where(day < 105, 0.2, 0.35)
+    >>> days = Dependence.of("time", day)
+    >>> eighth = latest_rows(seen * 1.0, stated, stated * 0.8, np.ones(2400), days)[2]
+    >>> round(eighth.change, 2), [round(one, 2) for one in eighth.interval(0.95)]
+    (0.1, [0.04, 0.16])
+    """
+    unit = times.present
+    n_times = int(unit.max(initial=-1)) + 1
+    if n_times < FEWEST_TIMES:
+        raise InputError(
+            f"These rows are of {n_times} different times",
+            fix=f"Give rows of at least {FEWEST_TIMES}, so that the latest can be compared.",
+        )
+    if n_times > _MOST_STRETCHES:
+        unit, n_times = unit * _MOST_STRETCHES // n_times, _MOST_STRETCHES
+    own = np.maximum(own, max(_LEAST_OWN * float(np.average(own, weights=weight)), _CLOSE))
+    later = np.cumsum(np.bincount(unit, weight)[::-1])[::-1] / weight.sum()
+    found, starts = [], set[int]()
+    for share in SHARES:
+        start = min(int((later > share + _CLOSE).sum()), n_times - 1)
+        late = unit >= start
+        enough = all(kish(weight[one]) >= _FEWEST_ROWS if one.any() else False for one in (late, ~late))
+        if enough and start not in starts:
+            starts.add(start)
+            found.append(_beside(seen, stated, own, weight, unit, late, share))
+    return found
+
+
+def _beside(
+    seen: FloatArray,
+    stated: FloatArray,
+    own: FloatArray,
+    weight: FloatArray,
+    unit: IntArray,
+    late: NDArray[np.bool_],
+    share: float,
+) -> LatestRows:
+    """The latest rows beside the others."""
+    sides, added = (late, ~late), 0.0
+    says, sees = (
+        [float(np.average(values[one], weights=weight[one])) for one in sides]
+        for values in (stated, seen)
+    )
+    for one, mean in zip(sides, says, strict=True):  # two events and two others
+        added += 2.0 * (mean**2 + (1.0 - mean) ** 2) / kish(weight[one]) ** 2
+    gap = seen - stated
+    away = gap - np.where(late, sees[0] - says[0], sees[1] - says[1])
+    variance = _of_times(weight * away, weight**2 * own, unit)
+    mass, total = (np.bincount(unit, values) for values in (weight, weight * gap))
+    after = np.arange(len(mass)) >= unit[late].min()
+    freedom = _freedom(len(mass), float(mass[after].sum() / mass.sum()))
+    slow = _slow(mass / variance**0.5, after, freedom)
+    spread = max(float(np.square(total / variance**0.5 @ slow).mean()), 1.0)
+    contrast = np.where(after, 1.0 / mass[after].sum(), 1.0 / mass[~after].sum())
+    error = (spread * float(np.square(contrast) @ variance) + added) ** 0.5
+    return LatestRows(share, late, (says[0], says[1]), (sees[0], sees[1]), error, freedom)
+
+
+def _of_times(away: FloatArray, own: FloatArray, unit: IntArray) -> FloatArray:
+    """The variance of the sum over each time, (T,), in units of the model's own.
+
+    Rows of a time are taken to be alike by one correlation, that of all times.
+    """
+    alone = np.bincount(unit, own)
+    alike = np.square(np.bincount(unit, own**0.5))
+    more, scale = float((alike - alone).sum()), float(np.square(away).sum() / alone.sum())
+    if more <= _CLOSE * float(alike.sum()) or scale == 0.0:
+        return np.asarray(alone)
+    pairs = float(np.square(np.bincount(unit, away)).sum() - np.square(away).sum())
+    shared = min(max(pairs / (more * scale), 0.0), 1.0)
+    return np.asarray(alone + shared * (alike - alone))
+
+
+def _freedom(n_times: int, share: float) -> int:
+    """How many slow waves show the variance of the mean of a share of so many times."""
+    return min(int(max(0.4 * n_times ** (2 / 3), 1.0 / share - 2.0)), n_times - 2)
+
+
+def _slow(mass: FloatArray, after: NDArray[np.bool_], number: int) -> FloatArray:
+    """The slowest cosines (T, number), orthonormal, and orthogonal to the means of both sides."""
+    n_times = len(mass)
+    sides = np.stack([np.where(one, mass, 0.0) for one in (after, ~after)], axis=1)
+    wave = np.outer(np.arange(n_times) + 0.5, np.arange(1, number + 1)) * np.pi / n_times
+    waves = np.linalg.qr(np.concatenate([sides, np.cos(wave)], axis=1))[0]
+    return np.asarray(waves[:, 2:])
