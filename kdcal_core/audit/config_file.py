@@ -117,9 +117,7 @@ _WHY_DEPENDENT = {
 }
 
 
-def _dependence_lines(
-    subject: Subject, dependence: Sequence[tuple[str, str]]
-) -> Iterator[str]:
+def _dependence_lines(subject: Subject, dependence: Sequence[tuple[str, str]]) -> Iterator[str]:
     """That rows are independent, where nothing else is said; a comment where that is not known."""
     if subject.roles.cluster or subject.roles.time:
         return

@@ -42,9 +42,9 @@ def _measured(evidence: Evidence, level: float) -> list[Part]:
     place, held = _found(evidence)
     coverage = f"{100 * _inside(evidence)[0]:g}% interval"
     return [
-        *(part_of(evidence, one, level, "Change of the mean PIT", ("", "")) for one in place),
+        *(part_of(evidence, one, level, "Change of the mean PIT") for one in place),
         *(
-            part_of(evidence, one, level, f"Change of the coverage of the {coverage}", ("", ""))
+            part_of(evidence, one, level, f"Change of the coverage of the {coverage}")
             for one in held
         ),
     ]
@@ -60,7 +60,7 @@ Check(
     code="KC026",
     title="Latest forecasts",
     question="Do the predicted distributions hold to the end of the time?",
-    fault="its distributions are wrong otherwise in the latest rows than before",
+    fault="its calibration changes in the latest rows",
     family="calibration",
     tasks=("regression",),
     limit=Limit(-0.1, 0.1),

@@ -9,6 +9,7 @@ import numpy as np
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.data import check_weight
+from kdcal_core.data.column_kinds import is_number, simple
 from kdcal_core.data.times import dates_of, looks_like_dates, time_words
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.diagnostics.influence import Influence, of_some
@@ -17,6 +18,7 @@ from kdcal_core.review import Limit
 from kdcal_core.statistics import Dependence
 from kdcal_core.text import number_text
 
+_WIDTH = 0.1  # means are written with two decimals
 INTERVAL = "Student's t, times that depend on one another by their slowest waves"
 METHOD = (
     "The change of {what} in the last half, quarter, eighth and sixteenth of the rows, as far as "
@@ -46,19 +48,15 @@ def from_when(evidence: Evidence, found: LatestRows) -> str:
     if evidence.times is None:
         return f"from time {first + 1:,} of {int(unit.max()) + 1:,} on"
     column = evidence.times().reset_index(drop=True)
-    numbers = column.dtype.kind in "iuf"
-    if numbers and looks_like_dates(_NAMED_AS_TIME, column):
+    if is_number(column) and looks_like_dates(simple(column.name), column):
         column = dates_of(column)
     return f"from {time_words(column[int(np.argmax(unit == first))])[:40]} on"
 
 
-_NAMED_AS_TIME = "time"
-
-
 def part_of(
-    evidence: Evidence, found: LatestRows, level: float, label: str, words: tuple[str, str]
+    evidence: Evidence, found: LatestRows, level: float, label: str, *, says: bool = False
 ) -> Part:
-    """The change at a level; ``words`` are of what is seen, and of what is stated or empty."""
+    """The change with its interval of a level; ``says`` names what is stated too."""
     low, high = found.interval(level)
     estimate = Estimate(
         name=f"{label}: that of the latest rows minus that of the rows before",
@@ -72,9 +70,7 @@ def part_of(
         target=0.0,
     )
     late, before = (
-        f"{words[1]}{number_text(said, 0.01)}, {words[0]}{number_text(seen, 0.01)}"
-        if words[1]
-        else f"{words[0]}{number_text(seen, 0.01)}"
+        (f"says {number_text(said, _WIDTH)}, sees " if says else "") + number_text(seen, _WIDTH)
         for said, seen in zip(found.stated, found.seen, strict=True)
     )
     name = f"{from_when(evidence, found)} ({late}; before: {before})"
@@ -102,8 +98,8 @@ def _found(evidence: Evidence) -> list[LatestRows]:
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
-    label, words = "Change of observed minus stated", ("sees ", "says ")
-    return [part_of(evidence, one, level, label, words) for one in _found(evidence)]
+    label = "Change of observed minus stated"
+    return [part_of(evidence, one, level, label, says=True) for one in _found(evidence)]
 
 
 def _influence(evidence: Evidence) -> list[Influence]:
@@ -115,8 +111,7 @@ Check(
     code="KC012",
     title="Latest rows",
     question="Does calibration hold to the end of the time?",
-    fault="in its latest rows more happens than before, beside what it states",
-    fault_below="in its latest rows less happens than before, beside what it states",
+    fault="its calibration changes in the latest rows",
     family="calibration",
     tasks=("classification",),
     limit=Limit(-0.05, 0.05),

@@ -164,7 +164,10 @@ def _doubt_of_time(frame: pd.DataFrame, taken: set[str]) -> Doubt | None:
         "calibration can be checked to the end of the time, and intervals allow for rows near in "
         "time that are alike.",
         (
-            *(Choice(name, f"Order the rows by {name[:40]}", count) for name, count in shown.items()),
+            *(
+                Choice(name, f"Order the rows by {name[:40]}", count)
+                for name, count in shown.items()
+            ),
             Choice("", "The order in time does not matter"),
         ),
     )

@@ -154,11 +154,10 @@ def periods(
     (['2026-01', '2026-02 to 2026-03', '2026-04'], [31, 59, 30, 31, 49])
     """
     plain = dates.dt.tz_localize(None) if dates.dt.tz is not None else dates
-    each, form = plain.dt.to_period("Y"), "%Y"
-    for unit, form in _UNITS:
-        each = plain.dt.to_period(unit)
-        if each.nunique() <= MOST_PERIODS + 1:
-            break
+    some = pd.Series(plain.unique())
+    few = (one for one in _UNITS if some.dt.to_period(one[0]).nunique() <= MOST_PERIODS + 1)
+    unit, form = next(few, _UNITS[-1])
+    each = plain.dt.to_period(unit)
     used, place = np.unique(each.astype("int64"), return_inverse=True)
     rows = np.bincount(place, counts, len(used))
     joined, held = np.zeros(len(used), dtype=np.int64), 0.0

@@ -16,6 +16,9 @@ SHARES = (1 / 2, 1 / 4, 1 / 8, 1 / 16)
 _FEWEST_ROWS = 30.0  # as of declared groups
 _MOST_STRETCHES = 512  # more times are taken together
 _LEAST_OWN = 0.01  # of the mean variance: rows that state 0 or 1 are not certain
+# where else the mean may change, so that a change beside a share is not taken for noise
+_OTHER_CUTS = (2.0, 1.5, 0.5)
+_MANY_WAVES = 12  # that are enough for it
 _CLOSE = 1e-9
 
 
@@ -84,13 +87,16 @@ def latest_rows(
     -----
     The sum of seen minus stated over the rows of a time has, by the model, the variance of its
     rows; rows of one time may share a correlation, which is estimated from all times. Divided by
-    its standard deviation it is a series of one variance, whatever the model states when. Times
-    may depend on one another, so the variance of its means comes from its squared projections on
-    the slowest cosines, as in Müller (2004), made orthogonal to the change itself: as many as
-    Lazarus, Lewis, Stock and Watson (2018, "HAR inference") take, 0.4 T^(2/3), or one for each
-    stretch as long as the latest rows but two, if these are more. It is at least the model's own.
-    The interval is Student's with as many degrees of freedom. Two events and two others are added
-    on either side (Agresti and Coull 1998). The parts are fixed beforehand, so nothing is searched.
+    its standard deviation it is a series of one variance, whatever the model states when.
+
+    Times may depend on one another. The variance of their means therefore comes from the squared
+    projections of the series on the slowest cosines (Müller 2004): 0.4 T^(2/3) of them, as Lazarus,
+    Lewis, Stock and Watson (2018, "HAR inference") advise, or one for each stretch as long as the
+    latest rows but two, if these are more. The waves are made orthogonal to the change itself and,
+    of 12 or more, to changes at half, 1.5 times and twice the share, which would else count as
+    noise. The variance is at least the model's own. Two events and two others are added on either
+    side (Agresti and Coull 1998). The interval is Student's with as many degrees of freedom as
+    waves. The shares are fixed beforehand, so nothing is searched.
 
     Examples
     --------
@@ -113,15 +119,23 @@ def latest_rows(
         unit, n_times = unit * _MOST_STRETCHES // n_times, _MOST_STRETCHES
     own = np.maximum(own, max(_LEAST_OWN * float(np.average(own, weights=weight)), _CLOSE))
     later = np.cumsum(np.bincount(unit, weight)[::-1])[::-1] / weight.sum()
-    found, starts = [], set[int]()
+    found, known = [], set[int]()
     for share in SHARES:
-        start = min(int((later > share + _CLOSE).sum()), n_times - 1)
+        start = _start(later, share)
         late = unit >= start
-        enough = all(kish(weight[one]) >= _FEWEST_ROWS if one.any() else False for one in (late, ~late))
-        if enough and start not in starts:
-            starts.add(start)
-            found.append(_beside(seen, stated, own, weight, unit, late, share))
+        enough = all(kish(weight[one]) >= _FEWEST_ROWS for one in (late, ~late))
+        if enough and start not in known:
+            known.add(start)
+            waves = min(int(max(0.4 * n_times ** (2 / 3), 1.0 / later[start] - 2.0)), n_times - 2)
+            others = [_start(later, share * one) for one in _OTHER_CUTS if waves >= _MANY_WAVES]
+            cuts = np.unique([start, *(one for one in others if one > 0)])
+            found.append(_beside(seen, stated, own, weight, unit, late, share, cuts, waves))
     return found
+
+
+def _start(later: FloatArray, share: float) -> int:
+    """The first of the latest times that together have at most a share of the rows."""
+    return min(int((later > share + _CLOSE).sum()), len(later) - 1)
 
 
 def _beside(
@@ -132,6 +146,8 @@ def _beside(
     unit: IntArray,
     late: NDArray[np.bool_],
     share: float,
+    cuts: IntArray,
+    waves: int,
 ) -> LatestRows:
     """The latest rows beside the others."""
     sides, added = (late, ~late), 0.0
@@ -142,16 +158,16 @@ def _beside(
     for one, mean in zip(sides, says, strict=True):  # two events and two others
         added += 2.0 * (mean**2 + (1.0 - mean) ** 2) / kish(weight[one]) ** 2
     gap = seen - stated
-    away = gap - np.where(late, sees[0] - says[0], sees[1] - says[1])
-    variance = _of_times(weight * away, weight**2 * own, unit)
     mass, total = (np.bincount(unit, values) for values in (weight, weight * gap))
-    after = np.arange(len(mass)) >= unit[late].min()
-    freedom = _freedom(len(mass), float(mass[after].sum() / mass.sum()))
-    slow = _slow(mass / variance**0.5, after, freedom)
+    part = np.searchsorted(cuts, np.arange(len(mass)), side="right")
+    means = np.bincount(part, total) / np.bincount(part, mass)
+    variance = _of_times(weight * (gap - means[part][unit]), weight**2 * own, unit)
+    slow = _slow(mass / variance**0.5, part, waves)
     spread = max(float(np.square(total / variance**0.5 @ slow).mean()), 1.0)
+    after = np.arange(len(mass)) >= unit[late].min()
     contrast = np.where(after, 1.0 / mass[after].sum(), 1.0 / mass[~after].sum())
     error = (spread * float(np.square(contrast) @ variance) + added) ** 0.5
-    return LatestRows(share, late, (says[0], says[1]), (sees[0], sees[1]), error, freedom)
+    return LatestRows(share, late, (says[0], says[1]), (sees[0], sees[1]), error, slow.shape[1])
 
 
 def _of_times(away: FloatArray, own: FloatArray, unit: IntArray) -> FloatArray:
@@ -169,15 +185,15 @@ def _of_times(away: FloatArray, own: FloatArray, unit: IntArray) -> FloatArray:
     return np.asarray(alone + shared * (alike - alone))
 
 
-def _freedom(n_times: int, share: float) -> int:
-    """How many slow waves show the variance of the mean of a share of so many times."""
-    return min(int(max(0.4 * n_times ** (2 / 3), 1.0 / share - 2.0)), n_times - 2)
+def _slow(mass: FloatArray, part: IntArray, waves: int) -> FloatArray:
+    """The slowest waves (T, m), orthonormal, to which the means of the parts make no difference.
 
-
-def _slow(mass: FloatArray, after: NDArray[np.bool_], number: int) -> FloatArray:
-    """The slowest cosines (T, number), orthonormal, and orthogonal to the means of both sides."""
-    n_times = len(mass)
-    sides = np.stack([np.where(one, mass, 0.0) for one in (after, ~after)], axis=1)
-    wave = np.outer(np.arange(n_times) + 0.5, np.arange(1, number + 1)) * np.pi / n_times
-    waves = np.linalg.qr(np.concatenate([sides, np.cos(wave)], axis=1))[0]
-    return np.asarray(waves[:, 2:])
+    There are ``waves`` of them for two parts, and one fewer for each further part.
+    """
+    n_times, n_parts = len(mass), int(part[-1]) + 1
+    steps = np.where(part[:, None] == np.arange(n_parts), mass[:, None], 0.0)
+    steps /= np.linalg.norm(steps, axis=0)
+    place = np.outer(np.arange(n_times) + 0.5, np.arange(1, waves + 2)) * np.pi / n_times
+    cosines = np.cos(place)
+    apart = cosines - steps @ (steps.T @ cosines)
+    return np.asarray(np.linalg.svd(apart, full_matrices=False)[0][:, : waves + 2 - n_parts])

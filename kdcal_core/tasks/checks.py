@@ -13,7 +13,7 @@ from kdcal_core.checks import (
     measure_checks,
     with_group_sums,
 )
-from kdcal_core.data import ScoredSet
+from kdcal_core.data import Roles, ScoredSet
 from kdcal_core.diagnostics.summaries import Summary, summarise, summarise_regression
 from kdcal_core.distributions import RegressionSet
 from kdcal_core.errors import InputError
