@@ -13,6 +13,7 @@ from app.shared.charts import drawn_once, is_dark, show
 from app.shared.follow import follow
 from app.shared.group_choice import choose_groups, declared
 from app.shared.labels import unique_labels
+from app.shared.one_of import one_of
 from app.shared.sections import sections
 from app.shared.seen_charts import seen
 from app.shared.tables import show_table
@@ -35,13 +36,38 @@ _GROUP_PIXELS = 170  # five intervals fit beside it on a screen of 1,366 pixels
 
 
 def choose_columns(review: Review) -> tuple[str, ...]:
-    """The columns that divide the rows into groups; they belong to the review's question."""
+    """The columns that divide the rows into groups; they belong to the review's question.
+
+    Of rows in order of time that order may be chosen instead, which is part of no question.
+    """
+    time = _time(review)
+    if time is not None:
+        ways = {"time": f"Periods of {escape_markdown(time, 60)}", "groups": "Declared groups"}
+        default = "groups" if declared(review) else "time"
+        way = one_of(
+            "Rows divided by", ways, default,
+            key=f"groups_by_{review.id}", label_visibility="collapsed",
+        )  # fmt: skip
+        if way == "time":
+            return (time,)
     key = f"groups_columns_{review.id}"
     # what the review holds now: another page, or another tab, may have declared other groups
     follow(key, declared(review))
     return choose_groups(
         review, key, "Columns that divide the rows into groups", _declare, args=(review.id, key)
     )
+
+
+def _time(review: Review) -> str | None:
+    """The column by which rows are ordered; None without one."""
+    return None if review.roles is None else review.roles.time
+
+
+def _kept_as(review: Review, columns: tuple[str, ...]) -> tuple[str, str]:
+    """The key and the title under which an audit keeps the chart."""
+    if columns == (_time(review),):
+        return "groups_in_time", "Periods of time"
+    return "groups", "Declared groups"
 
 
 def _declare(review_id: str, key: str) -> None:
@@ -109,12 +135,15 @@ def distributions(review: Review, which: Which, columns: tuple[str, ...]) -> Non
     found = set_results.of(review, set_pit_groups, which=which, columns=list(columns))
     if found is None:
         return
-    chart = drawn_once(pit_groups_chart, found, columns, dark=is_dark())
+    in_time = columns == (_time(review),)
+    kept = _kept_as(review, columns)
+    chart = drawn_once(pit_groups_chart, found, columns, dark=is_dark(), ranked=not in_time)
     st.header(escape_markdown(chart.finding, 600), anchor=False)
     with st.container(border=True):
         st.caption("Mean PIT value of every group, with its 95% interval")
         seen(
-            *(review, "groups", "Declared groups", "groups", pit_groups_chart, found, columns),
+            *(review, *kept, "groups", pit_groups_chart, found, columns),
+            ranked=not in_time,
             settings=f"groups of {listed(columns)}; {which} set",
         )
         show(chart, key="groups_pit", of=f"{review.title} {which}", finding=False)
@@ -134,10 +163,15 @@ def distributions(review: Review, which: Which, columns: tuple[str, ...]) -> Non
         },
         alt="Every group with its rows, verdict, place and spread of the PIT values",
     )
+    on_overview = (
+        "The check of the latest forecasts on Overview compares them with those before."
+        if in_time
+        else "The check of declared groups on Overview judges the same estimates with intervals "
+        "that hold for all checks together."
+    )
     st.caption(
         "Intervals here are of each group alone, and verdicts come from p values corrected for all "
-        "groups. The check of declared groups on Overview judges the same estimates with intervals "
-        "that hold for all checks together."
+        f"groups. {on_overview}"
     )
 
 
@@ -162,15 +196,20 @@ def forest(
     headline = st.empty()
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
+            on_overview = (
+                "the check on Overview compares the latest rows with those before."
+                if columns == (_time(review),)
+                else "those of the check on Overview hold for all checks together."
+            )
             st.caption(
                 f"Of {escape_markdown(found.target, 120)}. Intervals here hold for all groups "
-                "together; those of the check on Overview hold for all checks together."
+                f"together; {on_overview}"
             )
             method = choose_version(review, "groups")
         repaired = _repaired(review, which, columns, method)
         with_version = "" if repaired is None else f" with {repaired.name}"
         seen(
-            *(review, "groups", "Declared groups", "groups", groups_chart, found),
+            *(review, *_kept_as(review, columns), "groups", groups_chart, found),
             repaired=repaired,
             settings=f"groups of {listed(columns)}{with_version}; {which} set",
         )

@@ -29,9 +29,10 @@ from kdcal_core.diagnostics import (
 from kdcal_core.text import escape_html, number_text, p_text
 
 FOREST = """
-Each line is a group. The first panel shows observed minus stated: left of the dashed line the model
-states more than happens (over-confident, red), right of it less (under-confident, blue). A mark is
-coloured where the group is off by more than chance after correction for all groups (Holm).
+Each line is a group; periods of dates stand in their order. The first panel shows observed minus
+stated: left of the dashed line the model states more than happens (over-confident, red), right of
+it less (under-confident, blue). A mark is coloured where the group is off by more than chance after
+correction for all groups (Holm).
 
 The strokes are intervals that hold for all groups of a panel together at 95% (Bonferroni). The
 dashed lines of the other panels are the value of all rows. The expected calibration error is above
@@ -87,15 +88,20 @@ def groups_chart(
     )
 
 
-def pit_groups_chart(found: RegionSearch, columns: Sequence[str], *, dark: bool = False) -> Chart:
+def pit_groups_chart(
+    found: RegionSearch, columns: Sequence[str], *, dark: bool = False, ranked: bool = True
+) -> Chart:
     """Every declared group of a regression by the mean of its PIT values.
 
     ``columns`` are those that divide the rows. A single one stands before names of its values.
+    Lines are ordered as by :func:`kdcal_core.charts.regions.ordered_regions`.
     """
     if len(columns) == 1:
         each = (replace(one, words=f"{columns[0]}: {one.words}") for one in found.regions)
         found = replace(found, regions=tuple(each))
-    return replace(regions_chart(found, dark=dark), finding=pit_groups_finding(found))
+    return replace(
+        regions_chart(found, dark=dark, ranked=ranked), finding=pit_groups_finding(found)
+    )
 
 
 def _repaired_words(found: GroupTable, repaired: RepairedBy) -> str:

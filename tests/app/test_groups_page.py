@@ -171,3 +171,21 @@ def test_a_calibrated_version_stands_beside_the_model(workspace: Workspace) -> N
     ]  # fmt: skip
     assert len(figure["data"]) == 8
     assert "<b>" not in str(figure["layout"])
+
+
+def test_rows_in_order_of_time_stand_by_their_periods(workspace: Workspace) -> None:
+    days = pd.date_range("2026-01-01", periods=150).strftime("%Y-%m-%d")
+    for table in (rows(600, 3), line(600, 3)):
+        made = review_of(workspace, calibration=table.assign(day=np.resize(days, 600)))
+        roles = workspace.read(made).roles
+        assert roles is not None
+        set_roles(workspace, made, replace(roles, time="day"))
+        score(workspace, made)
+        at = shown(made)
+        assert at.segmented_control[0].value == "time"
+        assert not at.pills
+        lines = [str(one) for one in specs(at)[0]["layout"]["yaxis"]["ticktext"]]
+        assert [line.rpartition(" ")[2] for line in lines] == [f"2026-0{k}" for k in range(1, 6)]
+        at = healthy(settle(at.segmented_control[0].set_value("groups").run()))
+        assert "Declare them before you look" in words(at)
+        assert not read_review(workspace, made).question.groups

@@ -565,6 +565,22 @@ def test_a_set_of_other_names_is_asked_about_and_used_by_one_click(app, texts):
     _press(app, "Score the rows")
 
 
+def test_the_order_in_time_is_asked_for_and_taken_with_one_click(app):
+    days = pd.date_range("2026-01-01", periods=100).strftime("%d.%m.%Y")
+    _upload(app, "calibration", "loans.csv", _csv(_predictions().assign(day=np.repeat(days, 3))))
+    settle(app)
+    _assert_healthy(app)
+    assert "holds dates or times" in app.warning[0].value
+    assert not any(one.label == "Score the rows" for one in app.button)
+    _press(app, "Order the rows by day")
+    settle(app)
+    _assert_healthy(app)
+    assert not app.warning
+    (shown,) = [one.value for one in app.markdown if one.value.startswith("True class")]
+    assert "order in time: **day**" in shown
+    _press(app, "Score the rows")
+
+
 @pytest.mark.parametrize(
     ("answer", "cluster"),
     [("Keep rows of one patient together", "patient"), ("Every row counts by itself", None)],

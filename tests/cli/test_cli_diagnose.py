@@ -157,6 +157,17 @@ def test_whether_rows_belong_together_is_asked_until_it_is_said(run: Run, spam: 
     assert "names what several rows" not in run(*words, "--cluster", "sender_id")[1]
 
 
+def test_whether_rows_are_in_order_of_time_is_asked_until_it_is_said(run: Run, spam: Path) -> None:
+    frame = pd.read_csv(spam)
+    days = pd.date_range("2026-01-01", periods=len(frame)).strftime("%Y-%m-%d")
+    frame.assign(day=days).to_csv(spam, index=False)
+    words = ("diagnose", "--predictions", spam, "--target", "truth")
+    asked = " ".join(run(*words)[1].split())
+    assert "Give --time day for that, or an empty --cluster where rows are independent" in asked
+    for more in (("--cluster", ""), ("--time", "day")):
+        assert "holds dates or times" not in run(*words, *more)[1]
+
+
 def test_bins_and_level_are_used(run: Run, spam: Path) -> None:
     words = ("--predictions", spam, "--target", "truth")
     wide = diagnosed(run, spam.parent, *words, "--bins", "4", "--level", "0.99")

@@ -81,6 +81,7 @@ LOANS = frame(age=AGE, default=OTHER, defaulted=EVENT, p_default=P)
 SOLD_TABLE = frame(price=SOLD, prediction=FORECAST, lower=LOWER, upper=UPPER)
 SHUFFLED = frame(p_1=P, y=EVENT).sample(frac=1.0, random_state=0)
 
+DAYS = pd.date_range("2026-01-01", periods=100).strftime("%Y-%m-%d").repeat(3)
 VISITS = pd.concat([frame(patient_id=range(N), age=AGE, y=EVENT, p_1=P)] * 2)
 ORDERS = pd.concat([frame(customer=[f"c{i}" for i in range(N)], price=SOLD, forecast=FORECAST)] * 2)
 
@@ -213,6 +214,20 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
             "asks": ["cluster"],
             "choices": ["customer", ""],
         },
+    ),
+    "loans by the day": (
+        csv(frame(applied=DAYS, age=AGE, default=EVENT, p_default=P)),
+        {
+            "target": "default",
+            "features": ("age",),
+            "asks": ["time"],
+            "choices": ["applied", ""],
+            "says": "'applied' (100 in 300 rows) holds dates or times",
+        },
+    ),
+    "demand by the second": (
+        csv(frame(timestamp=1_780_000_000 + 60 * np.arange(N), price=SOLD, forecast=FORECAST)),
+        {"task": "regression", "target": "price", "asks": ["time"], "features": ()},
     ),
     "survey weights": (
         csv(frame(y=EVENT, p_1=P, age=AGE, survey__weight=X)),
@@ -751,6 +766,8 @@ def test_every_answer_settles_its_question(shape: str, about: str) -> None:
             assert settled.roles.target == choice.answer
         if about == "cluster":
             assert settled.roles.cluster == (choice.answer or None)
+        if about == "time":
+            assert settled.roles.time == (choice.answer or None)
 
 
 def test_a_share_and_two_numbers_of_no_known_name_are_read_as_answered() -> None:

@@ -1,0 +1,95 @@
+"""The checks of the latest rows and forecasts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdcal_core.checks import Evidence, SummaryEvidence, judge_checks, measure_checks
+from kdcal_core.checks.summary_evidence import NEEDS_ROWS
+from kdcal_core.checks.verdicts import CheckResult
+from kdcal_core.data import ScoredSet
+from kdcal_core.diagnostics.summaries import summarise
+from kdcal_core.distributions import Normal, RegressionSet
+from kdcal_core.review import Limit
+from kdcal_core.statistics import Dependence
+
+DAYS = pd.Series(pd.date_range("2026-01-01", periods=200).strftime("%d.%m.%Y"), name="day")
+DAY = np.repeat(np.arange(200), 40)
+N = len(DAY)
+LATE = DAY >= 180  # from 30 June on
+
+
+def loans(late: float, before: float = 0.0) -> Evidence:
+    """Of an event that happens more often than stated, by one number on late days."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.1, 0.3, N)
+    y = (rng.random(N) < p + np.where(LATE, late, before)).astype(int)
+    stated = np.column_stack([1 - p, p])
+    rows = ScoredSet(stated, y, ("no", "yes"), "d", "evaluation")
+    return Evidence(
+        replace(rows, dependence=Dependence.of("time", DAY, "day")),
+        event=1,
+        times=lambda: DAYS[DAY],
+    )
+
+
+def demand(shift: float = 0.0, spread: float = 1.0) -> Evidence:
+    rng = np.random.default_rng(0)
+    mean, noise = rng.normal(size=N), rng.normal(size=N)
+    y = mean + noise * np.where(LATE, spread, 1.0) + np.where(LATE, shift, 0.0)
+    rows = RegressionSet(Normal(mean, 1.0), y, "d", "evaluation")
+    return Evidence(replace(rows, dependence=Dependence.of("time", DAY, "day")))
+
+
+def judged(evidence: Evidence, limit: Limit | None = None) -> CheckResult:
+    code = "KC012" if evidence.task == "classification" else "KC026"
+    limits = None if limit is None else {code: limit}
+    (found,) = judge_checks(measure_checks(evidence, [code]), limits).results
+    return found
+
+
+def test_a_model_that_broke_at_the_end_fails_and_says_from_when() -> None:
+    result = judged(loans(0.2))
+    assert result.verdict == "fail"
+    worst = result.worst
+    assert worst.estimate.value == pytest.approx(0.2, abs=0.04)
+    assert worst.name.startswith("from 08.07.2026 on (says 0.20, sees 0.4")
+    assert "before: says 0.20, sees 0.2" in worst.name
+
+
+@pytest.mark.parametrize("wrong", [0.0, 0.1])
+def test_a_model_that_is_as_it_was_passes_though_it_is_wrong_all_the_time(wrong: float) -> None:
+    assert judged(loans(wrong, wrong), Limit(-0.1, 0.1)).verdict == "pass"
+
+
+def test_forecasts_that_move_or_widen_at_the_end_fail_in_their_own_part() -> None:
+    moved, wider = judged(demand(shift=1.2)), judged(demand(spread=3.0))
+    assert (moved.verdict, wider.verdict) == ("fail", "fail")
+    assert moved.worst.estimate.label == "Change of the mean PIT"
+    assert moved.worst.name.startswith("from time 189 of 200 on (0.8")
+    assert {one.estimate.label for one in wider.parts if one.verdict == "fail"} == {
+        "Change of the coverage of the 80% interval"
+    }
+    assert judged(demand(), Limit(-0.15, 0.15)).verdict == "pass"
+
+
+def test_numbers_of_a_clock_are_said_as_dates() -> None:
+    seconds = pd.Series(1_767_225_600 + 86_400 * DAY, name="timestamp")
+    (part, *_) = judged(replace(loans(0.2), times=lambda: seconds)).parts
+    assert part.name.startswith("from 2026-07-08 on")
+
+
+def test_without_an_order_in_time_there_is_no_answer() -> None:
+    evidence = loans(0.0)
+    for together in (None, Dependence.of("cluster", DAY, "shop")):
+        result = judged(replace(evidence, rows=replace(evidence.scored, dependence=together)))
+        assert (result.verdict, result.why_not) == (None, "No column has the role Time.")
+    few = replace(evidence.scored, dependence=Dependence.of("time", DAY // 50, "day"))
+    assert judged(replace(evidence, rows=few)).why_not.startswith("These rows are of 4 different")
+    summary = summarise(evidence.scored.proba, evidence.scored.y, evidence.scored.classes)
+    (found,) = measure_checks(SummaryEvidence(summary, 1), ["KC012"]).checks
+    assert found.why_not == NEEDS_ROWS
