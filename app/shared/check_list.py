@@ -27,7 +27,7 @@ from kdcal_core.text import counted, escape_markdown, in_sentence, listed
 
 _MANY = 5  # checks that stand in the first screen if that many do not pass
 _FEW = 4  # checks that stand there anyway
-_LONGEST_NAME = 40  # characters of a region or group in a check's one line
+_LONGEST_NAME = 80  # characters of a region or group in a check's one line
 
 
 class Mark(NamedTuple):

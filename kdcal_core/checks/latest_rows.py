@@ -69,11 +69,11 @@ def part_of(
         interval=INTERVAL,
         target=0.0,
     )
-    late, before = (
-        (f"says {number_text(said, _WIDTH)}, sees " if says else "") + number_text(seen, _WIDTH)
-        for said, seen in zip(found.stated, found.seen, strict=True)
-    )
-    name = f"{from_when(evidence, found)} ({late}; before: {before})"
+    late, before = (number_text(one, _WIDTH) for one in found.seen)
+    if says:
+        stated, earlier = (number_text(one, _WIDTH) for one in found.stated)
+        late, before = f"says {stated}, sees {late}", f"{earlier} and {before}"
+    name = f"{from_when(evidence, found)} ({late}; before {before})"
     return Part(estimate, name, f"the last 1/{round(1 / found.share)}")
 
 

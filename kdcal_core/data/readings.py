@@ -161,8 +161,8 @@ def _doubt_of_time(frame: pd.DataFrame, taken: set[str]) -> Doubt | None:
     return Doubt(
         "time",
         f"{listed(each)} {verb} dates or times. If rows come one after the other in that order, "
-        "calibration can be checked to the end of the time, and intervals allow for rows near in "
-        "time that are alike.",
+        "kdcal checks whether calibration holds for the latest of them, and intervals allow for "
+        "rows near in time that are alike.",
         (
             *(
                 Choice(name, f"Order the rows by {name[:40]}", count)

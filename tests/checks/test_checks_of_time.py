@@ -58,7 +58,7 @@ def test_a_model_that_broke_at_the_end_fails_and_says_from_when() -> None:
     worst = result.worst
     assert worst.estimate.value == pytest.approx(0.2, abs=0.04)
     assert worst.name.startswith("from 08.07.2026 on (says 0.20, sees 0.4")
-    assert "before: says 0.20, sees 0.2" in worst.name
+    assert "; before 0.20 and 0.20)" in worst.name
 
 
 @pytest.mark.parametrize("wrong", [0.0, 0.1])

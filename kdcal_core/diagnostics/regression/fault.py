@@ -22,6 +22,7 @@ from kdcal_core.statistics import (
     bounded_mean_interval,
     clopper_pearson,
     dependence_of,
+    design_effect,
     design_of,
 )
 from kdcal_core.text import counted
@@ -184,6 +185,8 @@ class PitOfRows(PitSample):
     def smooth(self, bias: float, square: float) -> tuple[float, FloatArray]:
         if self.together is None:
             return smooth_test(bias, square, effective_rows(self.weight))
+        if self.together.kind == "time":
+            return smooth_of_times(smooth_parts(self.pit), self.weight, self.together)
         return smooth_of_units(self.weight * smooth_parts(self.pit), self.together)
 
     def kolmogorov(self) -> float:
@@ -293,6 +296,26 @@ def smooth_of_units(
     covariance = totals @ totals.T
     statistic = float(sums @ np.linalg.pinv(covariance, hermitian=True) @ sums)
     return float(chi2.sf(statistic, 2)), 1.0 / np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+
+
+def smooth_of_times(
+    parts: FloatArray, weight: FloatArray, together: Dependence
+) -> tuple[float, FloatArray]:
+    """As `smooth_of_units`, of rows in order of time; ``weight`` (n,) are their shares.
+
+    Squares of totals without a correction for their mean bound the statistic by how many times
+    lie farther apart than they depend on one another: those of a month find no fault, however
+    large. So the variance is that of the components about their own means, at least that of uniform
+    values, times their design effects. With an autocorrelation of days of 0.5 this test alone
+    rejects calibrated rows in 5 to 8% of runs at 5%; with 0.8 in 6 to 10% from 100 days on, and in
+    17% with 31.
+    """
+    means = parts @ weight
+    away = parts - means[:, None]
+    variance = np.maximum(np.square(away) @ weight, 1.0) * float(weight @ weight)
+    effect = np.array([design_effect(one, weight, together) for one in away])
+    errors = np.sqrt(variance * effect)
+    return float(chi2.sf(np.square(means / errors).sum(), 2)), 1.0 / errors
 
 
 def _share_p(held: float, rows: float) -> float:

@@ -349,3 +349,12 @@ def test_design_of_some_rows():
     part = of_rows(RowDesign([1.0, 2.0, 3.0], together), np.array([False, True, True]))
     assert part.weight.tolist() == [2.0, 3.0]
     assert part.dependence.unit.tolist() == [0, 1]
+
+
+def test_a_month_of_days_shows_a_fault_that_is_large():
+    day = np.repeat(np.arange(31), 15)
+    moved = 0.6 + 0.4 * np.random.default_rng(0).random(len(day))
+    days = Dependence.of("time", day)
+    assert fault(moved, sample_weight=RowDesign(np.ones(len(day)), days)).kind == "too low"
+    found = fault((moved - 0.6) / 0.4, sample_weight=RowDesign(np.ones(len(day)), days))
+    assert found.kind == "none"
