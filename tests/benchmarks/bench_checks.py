@@ -47,6 +47,7 @@ from kdcal_core.review import (
     samples,
     start_sample,
 )
+from kdcal_core.statistics import Dependence
 from kdcal_core.tasks import Sets, checks_settings, thorough_checks
 
 RESULTS = Path(__file__).parent / "RESULTS_checks.md"
@@ -277,6 +278,26 @@ def _two_sets(n: int, rng: np.random.Generator, gap: float) -> Evidence:
     return Evidence(_two(p + gap, _drawn(p, rng)), other, event=1)
 
 
+def _latest(n: int) -> tuple[FloatArray, Dependence]:
+    """1 for the last quarter of the rows of a hundred days, and their days."""
+    day = np.arange(n) * 100 // n
+    return np.where(day >= 75, 1.0, 0.0), Dependence.of("time", day)
+
+
+def _latest_events(n: int, rng: np.random.Generator, gap: float) -> Evidence:
+    """The event happens less often than stated by the gap in the last quarter of the days."""
+    late, days = _latest(n)
+    p = _unit_interval(n, rng)
+    return Evidence(replace(_two(p, _drawn(p - gap * late, rng)), dependence=days), event=1)
+
+
+def _latest_forecasts(n: int, rng: np.random.Generator, by: float) -> Evidence:
+    """PIT values of the last quarter of the days as of `_moved`."""
+    late, days = _latest(n)
+    found = _of_pit(np.where(late == 1.0, _moved(n, rng, by), rng.random(n)))
+    return Evidence(replace(found.predicted, dependence=days))
+
+
 def _of_pit(pit: FloatArray, **more: Any) -> Evidence:
     """Standard normal forecasts whose PIT values are these."""
     y = norm.ppf(np.clip(pit, 1e-12, 1.0 - 1e-12))
@@ -462,6 +483,7 @@ KNOWN: dict[str, Known] = {
     "KC009": Known(_errors, 0.9, 0.95, 0.8),
     "KC010": Known(_far, 0.25, 0.45, 0.05),
     "KC011": Known(_two_sets, 0.05, 0.1, 0.0),
+    "KC012": Known(_latest_events, 0.05, 0.1, 0.0),
     "KC021": Known(_tilted, 0.05, 0.1, 0.0),
     # 75% of the outcomes in the central 80%; 45.5% and 92.1% in those of 50 and 95%
     "KC022": Known(
@@ -476,6 +498,7 @@ KNOWN: dict[str, Known] = {
     "KC025": Known(
         lambda n, rng, at: _of_pit(_moved(n, rng, at), groups=lambda: _groups(n)), 0.1, 0.2, 0.0
     ),
+    "KC026": Known(_latest_forecasts, 0.1, 0.2, 0.0),
     "KC101": Known(_ranked, 0.7, 0.6, 0.8),
     "KC102": Known(_informed, 0.0, -0.08, 0.08),
     "KC103": Known(_repaired, 0.05, 0.1, 0.0, runs=200),
@@ -780,6 +803,9 @@ is the power; within it "pass" is.
   these further runs. Its row is of that day.
 - KC005 to KC008, KC024 and KC025 have several parts, and all of them lie on the limit. A fail has
   Bonferroni's correction. A pass needs all parts, so on the limit it is rarer.
+- KC012 and KC026 compare the last half, quarter, eighth and sixteenth of rows of a hundred days,
+  the last quarter of which is changed. So the last quarter lies on the limit, and most other parts
+  do not reach it.
 - KC007 and KC024 search columns of noise, so every region that they name is as wrong as all rows.
   Each half of the rows judges the other's regions. A pass needs rows enough to notice a gap at the
   limit in a fifth of them: of 100 right models with 5,000 rows KC007 passes 62, with 10,000 rows 98

@@ -22,7 +22,7 @@ from kdcal_core.distributions import Empirical, Normal, Quantiles, RegressionSet
 from kdcal_core.review import Limit
 
 CODES = [one.code for one in CHECKS.values() if "regression" in one.tasks]
-ROWS_ONLY = {"KC024", "KC123", "KC201", "KC203"}
+ROWS_ONLY = {"KC024", "KC026", "KC123", "KC201", "KC203"}
 N = 3000
 
 

@@ -110,7 +110,7 @@ def test_a_calibrated_model_of_many_rows_passes(event: int | None) -> None:
     found = verdicts(evidence, [one.code for one in CLASSES if one.quick])
     assert {code for code, one in found.items() if one == "fail"} == set()
     needless = {code for code, one in found.items() if one is None}
-    assert needless <= {"KC003", "KC006", "KC008", "KC203", "KC208"}  # none is certain
+    assert needless <= {"KC003", "KC006", "KC008", "KC012", "KC203", "KC208"}  # none is certain
     assert found["KC001"] == found["KC002"] == found["KC004"] == found["KC101"] == "pass"
 
 
