@@ -90,7 +90,7 @@ BAD = {
     "a check": (START + "[limits.KC0001]\nat_most = 1", "no check 'KC0001'.*Did you mean 'KC001'"),
     "a check with a lost digit": (START + "[limits.KC01]\nat_most = 1", "Did you mean 'KC001'"),
     "a check in small letters": (START + "[limits.kc201]\nat_most = 1", "Did you mean 'KC201'"),
-    "a check of another number": (START + "[limits.KC012]\nat_most = 1", "Did you mean 'KC01"),
+    "a check of another number": (START + "[limits.KC013]\nat_most = 1", "Did you mean 'KC01"),
     "an end that no estimate has": (
         START + "[limits.KC001]\nat_most = -1",
         "limits.KC001: Values of the check KC001 .overall calibration. are 0 to 1, and the limit "

@@ -79,8 +79,8 @@ def rows() -> Iterator[str]:
             yield f"| {days} of {each} | {words} | {told} |"
 
 
-TEXT = f"""Shares of {RUNS} runs, in percent, seeds 0 to {RUNS - 1}; KC012; KC026. The noise of rows is
-normal, and the share of its variance that all rows of a day have in common follows a first
+TEXT = f"""Shares of {RUNS} runs, in percent, seeds 0 to {RUNS - 1}; KC012; KC026. The noise of
+rows is normal, and the share of its variance that all rows of a day have in common follows a first
 autoregression ("0.5 of 0.2": autocorrelation 0.5, a fifth of the variance). Level: the model is
 right; a 95% interval of a part misses 0, and the check with 0 as its only limit fails (nominal 5
 for both). Power: log odds, or outcomes in standard deviations, are 1 higher in the last twelfth of
