@@ -8,7 +8,7 @@ import numpy as np
 
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
-from kdcal_core.data import check_weight
+from kdcal_core.data import FloatArray, check_weight
 from kdcal_core.data.column_kinds import is_number, simple
 from kdcal_core.data.times import dates_of, looks_like_dates, time_words
 from kdcal_core.diagnostics import Estimate
@@ -19,12 +19,11 @@ from kdcal_core.statistics import Dependence
 from kdcal_core.text import number_text
 
 _WIDTH = 0.1  # means are written with two decimals
-INTERVAL = "Student's t, times that depend on one another by their slowest waves"
+INTERVAL = "Student's t, with the variance of the slowest waves of the residuals"
 METHOD = (
-    "The change of {what} in the last half, quarter, eighth and sixteenth of the rows, as far as "
-    "each has 30 rows and its times end with it. Rows of one time stay together; near times may be "
-    "alike: the interval follows from the slowest waves of their residuals (Lazarus, Lewis, Stock "
-    "and Watson 2018)."
+    "The change of {what} in the last half, quarter, eighth and sixteenth of the rows, where these "
+    "are 30 or more. Rows of one time stay together, and near times may be alike: the interval "
+    "follows from the slowest waves of their residuals (Lazarus, Lewis, Stock and Watson 2018)."
 )
 
 
@@ -47,7 +46,7 @@ def from_when(evidence: Evidence, found: LatestRows) -> str:
     first = int(unit[found.late].min())
     if evidence.times is None:
         return f"from time {first + 1:,} of {int(unit.max()) + 1:,} on"
-    column = evidence.times().reset_index(drop=True)
+    column = evidence.once("times", evidence.times).reset_index(drop=True)
     if is_number(column) and looks_like_dates(simple(column.name), column):
         column = dates_of(column)
     return f"from {time_words(column[int(np.argmax(unit == first))])[:40]} on"
@@ -77,7 +76,7 @@ def part_of(
     return Part(estimate, name, f"the last 1/{round(1 / found.share)}")
 
 
-def influences(evidence: Evidence, gap: np.ndarray, found: Sequence[LatestRows]) -> list[Influence]:
+def influences(evidence: Evidence, gap: FloatArray, found: Sequence[LatestRows]) -> list[Influence]:
     """The rows' influence on each change of the mean of ``gap`` (n,)."""
     weight = check_weight(evidence.rows.weight, evidence.n_rows)
     each: list[Influence] = []

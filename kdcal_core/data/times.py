@@ -27,7 +27,8 @@ _SAYS_TIME = re.compile(
 )
 _NOT_OF_ROWS = re.compile(r".*(?:birth|dob|born|expir|matur|valid_until|deadline).*")
 _YEARS = (1980, 2100)
-_EPOCHS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+_PARTS = (1.0, 1e3, 1e6, 1e9)  # of a second, in which times since 1970 are counted
+_LAST = 4.2e9  # seconds from 1970 to 2103
 _DAY = "%Y-%m-%d"
 _UNITS = (("D", _DAY), ("W", _DAY), ("M", "%Y-%m"), ("Q", "%Y-Q%q"), ("Y", "%Y"))
 
@@ -90,8 +91,11 @@ def dates_of(column: pd.Series[Any]) -> pd.Series[Any]:
     if pd.api.types.is_numeric_dtype(column.dtype):
         return _of_numbers(column)
     text, known = column.astype("string"), column.notna()
-    found = [pd.to_datetime(text, errors="coerce", format=one, utc=True) for one in _ORDERS]
-    if found[-1][known].notna().all() and found[-2][known].notna().all():
+    found = [pd.to_datetime(text, errors="coerce", format=_ORDERS[0], utc=True)]
+    if found[0][known].notna().all():
+        return found[0]
+    found += [pd.to_datetime(text, errors="coerce", format=one, utc=True) for one in _ORDERS[1:]]
+    if all(one[known].notna().all() for one in found[-2:]):
         return pd.Series(pd.NaT, column.index, dtype=found[0].dtype)
     return max(found, key=lambda one: int(one.notna().sum()))
 
@@ -100,18 +104,18 @@ def _of_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
     """Dates of whole numbers, missing where all of them are no such numbers."""
     nothing = pd.Series(pd.NaT, column.index, dtype="datetime64[ns, UTC]")
     known = column.dropna().astype(np.float64)
-    if not len(known) or not (known % 1 == 0).all():
+    if not len(known) or not (known % 1 == 0).all() or known.abs().max() >= _LAST * _PARTS[-1]:
         return nothing
-    for width, form in ((6, "%Y%m"), (8, "%Y%m%d")):
-        text = column.astype("Int64").astype("string")
-        found = pd.to_datetime(text, errors="coerce", format=form, utc=True)
-        if text.dropna().str.len().eq(width).all() and _in_our_days(found[known.index]):
-            return found
-    for unit, per_second in _EPOCHS.items():
-        if known.abs().max() < 4.2e9 * per_second:
-            found = pd.to_datetime(column, errors="coerce", unit=unit, utc=True)  # type: ignore[call-overload]
-            return found if _in_our_days(found[known.index]) else nothing
-    return nothing
+    for digits, form in ((6, "%Y%m"), (8, "%Y%m%d")):
+        if known.between(10 ** (digits - 1), 10**digits - 1).all():
+            text = column.astype("Int64").astype("string")
+            found = pd.to_datetime(text, errors="coerce", format=form, utc=True)
+            if _in_our_days(found[known.index]):
+                return found
+    parts = next(one for one in _PARTS if known.abs().max() < _LAST * one)
+    since = pd.to_timedelta(column.astype(np.float64) / parts, unit="s")
+    found = pd.Timestamp(0, tz="UTC") + since
+    return found if _in_our_days(found[known.index]) else nothing
 
 
 def _in_our_days(dates: pd.Series[Any]) -> bool:
