@@ -135,6 +135,21 @@ def test_repeated_identifiers_stay_a_question(capsys: pytest.CaptureFixture[str]
     assert read_config(Path("alone.toml")).files.cluster == ""
 
 
+def test_the_order_in_time_stays_a_question_until_a_line_says_it() -> None:
+    rows = too_sure(800, 0)[["target", "yes"]].rename(columns={"yes": "p_yes"})
+    rows.assign(day=pd.date_range("2026-01-01", periods=800)).to_csv("rows.csv", index=False)
+    words = ("audit", "init", "--predictions", "rows.csv", "--target", "target")
+    assert main([*words, "--out", "open.toml"]) == 0
+    text = Path("open.toml").read_text()
+    assert '# cluster = ""  # rows are independent' in text
+    Path("said.toml").write_text(text.replace('# time = "day"', 'time = "day"'))
+    found = read_config(Path("said.toml")).files
+    assert (found.cluster, found.time) == (None, "day")
+    assert main([*words, "--time", "day", "--out", "given.toml"]) == 0
+    assert read_config(Path("given.toml")).files.time == "day"
+    assert "# time" not in Path("given.toml").read_text()
+
+
 def test_family_and_parameters_are_passed_on() -> None:
     line(120, 0).rename(columns={"mean": "mu", "std": "sigma"}).to_csv("rows.csv", index=False)
     words = ("--predictions", "rows.csv", "--target", "y", "--family", "normal")
