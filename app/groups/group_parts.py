@@ -45,9 +45,12 @@ def choose_columns(review: Review) -> tuple[str, ...]:
         ways = {"time": f"Periods of {escape_markdown(time, 60)}", "groups": "Declared groups"}
         default = "groups" if declared(review) else "time"
         way = one_of(
-            "Rows divided by", ways, default,
-            key=f"groups_by_{review.id}", label_visibility="collapsed",
-        )  # fmt: skip
+            "Rows divided by",
+            ways,
+            default,
+            key=f"groups_by_{review.id}",
+            label_visibility="collapsed",
+        )
         if way == "time":
             return (time,)
     key = f"groups_columns_{review.id}"
