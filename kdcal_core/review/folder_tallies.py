@@ -147,7 +147,9 @@ class ClassRows(FolderTally):
 
     @staticmethod
     def load_kernels() -> None:
-        ClassTally(("no", "yes")).add(np.full((1, 2), 0.5), np.zeros(1, np.int64), first=0)
+        y = np.zeros(1, np.int64)
+        rows = ClassTally(("no", "yes"))
+        rows.add(np.full((1, 2), 0.5), y, first=0, cluster=y, column="cluster")
         load_group_kernel()
 
     @staticmethod

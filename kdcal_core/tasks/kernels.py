@@ -118,6 +118,6 @@ def _local() -> None:
 def _summaries() -> None:
     X, y = _rows()
     p = np.clip(0.5 + X[:, 0] / 10, 0.05, 0.95)
-    summarise(np.column_stack([1 - p, p]), y, ("no", "yes"))
+    summarise(np.column_stack([1 - p, p]), y, ("no", "yes"), cluster=y)
     summarise_regression(Normal(X[:, 0], 1.0), X[:, 1])
     load_group_kernel()

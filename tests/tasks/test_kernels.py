@@ -51,7 +51,7 @@ def test_summaries_of_a_folder_compile_nothing_more(monkeypatch):
     kernels.compile_kernels()
     before = compiled()
     ready = {name.rpartition(".")[2] for name, n in before.items() if n}
-    assert ready >= {"add_rows", "add_exactly", "rows_within", "add_groups"}
+    assert ready >= {"add_rows", "add_blocks", "add_exactly", "rows_within", "add_groups"}
     summarise(np.full((4, 3), 1 / 3), np.arange(4) % 3, ("a", "b", "c"))
     many = np.linspace(0.0, 1.0, 50_000)
     assert pit_groups(pd.DataFrame({"ward": ["a"] * 50_000}), many).rows.tolist() == [50_000]
