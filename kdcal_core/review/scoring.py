@@ -62,6 +62,7 @@ from kdcal_core.store import write_arrays
 from kdcal_core.text import counted, formatted
 
 _BLOCK_ROWS = 50_000
+_FEW_COLUMNS = 4  # read rather than mapped, because the system maps the whole file
 _TRIAL_ROWS = 8
 _TOO_SLOW = "Use a faster model, or write its predictions into a table and load that instead."
 
@@ -88,7 +89,8 @@ def read_frame(
     InputError
         If its file was changed after kdcal wrote it.
     """
-    table = _stored(path, columns)
+    few = columns is not None and len(columns) <= _FEW_COLUMNS
+    table = _stored(path, columns, memory_map=not few)
     if most is not None and table.num_rows > most:
         table = table.take(at_most(table.num_rows, most))
     frame: pd.DataFrame = table.to_pandas(
@@ -112,12 +114,12 @@ def count_rows(path: str, columns: Sequence[str]) -> tuple[pd.DataFrame, IntArra
     return counted.select(list(columns)).to_pandas(ignore_metadata=True), rows
 
 
-def _stored(path: str, columns: Sequence[str] | None) -> pa.Table:
+def _stored(path: str, columns: Sequence[str] | None, *, memory_map: bool = True) -> pa.Table:
     if not check_seal(Path(path)):
         with suppress(OSError):  # the home may be read-only
             seal(Path(path))  # written by an earlier version without a seal
     chosen = None if columns is None else list(columns)
-    return feather.read_table(path, columns=chosen, memory_map=True)
+    return feather.read_table(path, columns=chosen, memory_map=memory_map)
 
 
 def predict(

@@ -80,11 +80,12 @@ def check_digest(path: Path, digest: str) -> None:
         raise changed(path)
 
 
-def check_folder(folder: Path) -> bool:
+def check_folder(folder: Path, *, arrays: bool = True) -> bool:
     """Whether every file in the folder matches its seal. False if one has no seal.
 
     Files that kdcal does not write there, and files that are being written, are ignored. Files
-    that have not changed since the last check are not read again.
+    that have not changed since the last check are not read again. Without ``arrays``, those of the
+    set itself are only looked for: their content has a digest of its own.
 
     Raises
     ------
@@ -99,7 +100,9 @@ def check_folder(folder: Path) -> bool:
         sealed_file = path.with_suffix("")
         if path.suffix == SEAL and _is_ours(sealed_file) and sealed_file not in files:
             raise FileNotFoundError(sealed_file)
-    sealed = [check_seal(path) for path in files]  # check all, even after one without a seal
+    left = set() if arrays else {*folder.glob("*.npy"), *(folder / DISTRIBUTION).glob("*.npy")}
+    # check all, even after one without a seal
+    sealed = [_sealed(path) is not None if path in left else check_seal(path) for path in files]
     return bool(sealed) and all(sealed)
 
 
@@ -200,8 +203,8 @@ def scored_arrays(
         If an array is missing, damaged, or has another length than the others.
     """
     weighted = (folder / "weight.npy").exists()
-    with kept(name):
-        sealed = check_folder(folder)
+    with kept(name), _naming_files(folder):
+        sealed = check_folder(folder, arrays=digest is None)
         proba, y = read_array(folder / "proba.npy"), read_array(folder / "y.npy")
         weight = read_array(folder / "weight.npy") if weighted else None
         dependence = _dependence(folder, len(y), column)
@@ -262,8 +265,8 @@ def regression_arrays(
     """
     from kdcal_core.distributions import RegressionSet, load_distribution
 
-    with kept(name):
-        sealed = check_folder(folder)
+    with kept(name), _naming_files(folder):
+        sealed = check_folder(folder, arrays=digest is None)
         y = _numbers(folder / "y.npy")
         distribution = load_distribution(folder / DISTRIBUTION, n_rows=len(y))
         weight, true_mean = (
@@ -288,6 +291,16 @@ def regression_digest(
     """The content digest of a regression set."""
     named = (part for pair in distribution.arrays().items() for part in pair)
     return digest_arrays(y, weight, true_mean, distribution.family, *named, *_units(dependence))
+
+
+@contextmanager
+def _naming_files(folder: Path) -> Iterator[None]:
+    """Where reading fails, raise the error of a changed file first, if a seal shows which."""
+    try:
+        yield
+    except (OSError, ValueError, EOFError, OverflowError, MemoryError):
+        check_folder(folder)
+        raise
 
 
 @contextmanager
