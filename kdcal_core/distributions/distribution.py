@@ -7,7 +7,7 @@ check shapes and ranges of arguments are at the end.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, ClassVar, Self
@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kdcal_core.blocks import on_all_cores
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import Dependence, DesignedRows
@@ -133,12 +134,25 @@ class PredictiveDistribution(ABC):
 
         See :func:`randomised_pit`, which makes the draws from a seed.
         """
-        top = self.cdf(checked_outcomes(y, one_a_row=True))
-        if self.continuous:
-            return top
-        foot = self.cdf_left(y)
-        pit: FloatArray = foot + np.asarray(draw) * (top - foot)
+        foot, step, unit = self._jump(checked_outcomes(y, one_a_row=True))
+        pit: FloatArray = (foot + np.asarray(draw) * step) / unit
         return pit
+
+    def jump(self, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Foot and top of the jump at each outcome (n,): the PIT values of the draws 0 and 1.
+
+        Examples
+        --------
+        >>> from kdcal_core.distributions import Empirical
+        >>> foot, top = Empirical([[1, 2, 3, 4]]).jump([1.5])
+        >>> foot.tolist(), top.tolist()
+        ([0.2], [0.4])
+        """
+        foot, step, unit = self._jump(checked_outcomes(y, one_a_row=True))
+        top = foot + step
+        foot /= unit
+        top /= unit
+        return foot, top
 
     def log_density(self, y: ArrayLike) -> FloatArray:
         """Logarithm of the density at y; minus infinity outside the support.
@@ -231,6 +245,14 @@ class PredictiveDistribution(ABC):
     def _cdf_left(self, y: FloatArray) -> FloatArray:
         return self._cdf(y)
 
+    def _jump(self, y: FloatArray) -> tuple[FloatArray, FloatArray | float, FloatArray | float]:
+        """Foot and height of the jump at each outcome, both in the same unit, and one in it."""
+        top = self.cdf(y)
+        if self.continuous:
+            return top, 0.0, 1.0
+        foot = self.cdf_left(y)
+        return foot, top - foot, 1.0
+
     @property
     def _width(self) -> int:
         """Floats that a kernel needs for each row in addition to its argument."""
@@ -242,26 +264,32 @@ class PredictiveDistribution(ABC):
         table = table_of(argument, len(self))
         shared, g = len(table) == 1, table.shape[1]
         answer = np.empty((len(self), g))
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
-            for rows, part in self._parts(self._width + g):
+
+        def compute(rows: slice, part: Self) -> None:
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
                 answer[rows] = kernel(part, table if shared else table[rows])
+
+        self._in_blocks(self._width + g, compute)
         return answer if argument.ndim == 2 else answer[:, 0]
 
     def _summary(self, kernel: Callable[[Any], FloatArray]) -> FloatArray:
         answer = np.empty(len(self))
-        with np.errstate(over="ignore"):
-            for rows, part in self._parts(self._width):
+
+        def compute(rows: slice, part: Self) -> None:
+            with np.errstate(over="ignore"):
                 answer[rows] = kernel(part)
+
+        self._in_blocks(self._width, compute)
         return answer
 
-    def _parts(self, floats_a_row: int) -> Iterator[tuple[slice, Self]]:
+    def _in_blocks(self, floats_a_row: int, compute: Callable[[slice, Self], None]) -> None:
+        """Call ``compute`` for every block of rows, on all cores where there are several."""
         size = max(1, BLOCK_FLOATS // floats_a_row)
         if len(self) <= size:
-            yield slice(None), self
+            compute(slice(None), self)
             return
-        for start in range(0, len(self), size):
-            rows = slice(start, start + size)
-            yield rows, self[rows]
+        blocks = [slice(start, start + size) for start in range(0, len(self), size)]
+        on_all_cores(lambda rows: compute(rows, self[rows]), blocks, note=str)
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,6 +355,7 @@ class RegressionSet(DesignedRows):
 
 
 _GOLDEN = (5.0**0.5 - 1.0) / 2.0
+_SAMPLED, _FEW_JUMPS, _BLOCK = 10_000, 32, 2**17
 
 
 def randomised_pit(distribution: PredictiveDistribution, y: ArrayLike, seed: int) -> FloatArray:
@@ -362,10 +391,7 @@ def randomised_pit(distribution: PredictiveDistribution, y: ArrayLike, seed: int
     >>> bool(0.2 <= randomised_pit(Empirical([[1, 2, 3, 4]]), [1.5], seed=0)[0] <= 0.4)
     True
     """
-    outcomes = checked_outcomes(y, one_a_row=True)
-    n = len(distribution)
-    foot = distribution.pit(outcomes, np.zeros(n))
-    return even(foot, distribution.pit(outcomes, np.ones(n)), seed)
+    return even(*distribution.jump(y), seed)
 
 
 def even(foot: FloatArray, top: FloatArray, seed: int) -> FloatArray:
@@ -388,14 +414,64 @@ def even(foot: FloatArray, top: FloatArray, seed: int) -> FloatArray:
     values: FloatArray = foot.copy()
     if not jumps.any():
         return values
-    shuffled = np.random.default_rng(seed).permutation(len(foot))
-    shuffled = shuffled[jumps[shuffled]]
-    order = shuffled[np.lexsort((top[shuffled], foot[shuffled]))]
-    # rows without a jump have their places too, but no use for them
-    before = np.searchsorted(np.sort(foot[~jumps]), foot[order], side="right")
-    place = (0.5 + _GOLDEN * (np.arange(len(order)) + before)) % 1.0
-    values[order] += place * (top[order] - foot[order])
+    rows = np.random.default_rng(seed).permutation(len(foot))
+    resting = np.empty(0)  # rows without a jump have their places too, but no use for them
+    if not jumps.all():
+        rows, resting = rows[jumps[rows]], np.sort(foot[~jumps])
+    known = _few_jumps(foot, top, rows)
+    if known is None:
+        order = rows[np.lexsort((top[rows], foot[rows]))]
+        low = foot[order]
+        before = np.arange(len(order)) + np.searchsorted(resting, low, side="right")
+        values[order] = low + _evenly(before) * (top[order] - low)
+        return values
+    number, low, height = known
+    count = np.bincount(number[jumps], minlength=len(low))
+    following = np.cumsum(count) - count + np.searchsorted(resting, low, side="right")
+    for start in range(0, len(rows), _BLOCK):
+        block = rows[start : start + _BLOCK]
+        first = np.argsort(number[block], kind="stable")
+        block, mine = block[first], number[block][first]
+        count = np.bincount(mine, minlength=len(low))
+        before = np.arange(len(block)) + (following - np.cumsum(count) + count)[mine]
+        values[block] = low[mine] + _evenly(before) * height[mine]
+        following += count
     return values
+
+
+def _evenly(place: IntArray) -> FloatArray:
+    """Multiples of the golden ratio modulo one, from a half."""
+    x = 0.5 + _GOLDEN * place
+    return np.asarray(x - np.floor(x))
+
+
+def _few_jumps(
+    foot: FloatArray, top: FloatArray, rows: IntArray
+) -> tuple[NDArray[np.uint16], FloatArray, FloatArray] | None:
+    """Number of each row's jump, and foot and height of the jumps in order; None of very many.
+
+    Quantiles and small samples have few, in which rows need not be sorted as a whole.
+    """
+    feet, tops = (np.unique(end[rows[:_SAMPLED]]) for end in (foot, top))
+    if max(len(feet), len(tops)) > _FEW_JUMPS:
+        return None
+    found = np.empty(len(foot), np.uint16)
+
+    def number(block: slice) -> bool:
+        """Number the jumps of these rows; whether all of them are known."""
+        low, high = np.zeros((2, len(foot[block])), np.uint16)
+        for end, known, place in ((foot, feet, low), (top, tops, high)):
+            for one in known[1:]:
+                place += end[block] >= one
+        found[block] = low * len(tops) + high
+        right = (feet[low] == foot[block]) & (tops[high] == top[block])
+        return bool((right | (foot[block] == top[block])).all())
+
+    blocks = [slice(start, start + _BLOCK) for start in range(0, len(foot), _BLOCK)]
+    if not all(on_all_cores(number, blocks, note=str)):
+        return None
+    low, high = np.repeat(feet, len(tops)), np.tile(tops, len(feet))
+    return found, low, high - low
 
 
 def numbers_of(values: ArrayLike, what: str) -> FloatArray:
@@ -487,11 +563,12 @@ def checked_table(table: ArrayLike, name: str) -> FloatArray:
             f"The {name}s have the shape {values.shape}",
             fix=f"Give a table with one row for each prediction and one column for each {name}.",
         )
-    with np.errstate(over="ignore", invalid="ignore"):  # only finite numbers have a finite sum
-        suspicious = np.flatnonzero(~np.isfinite(values.sum(axis=1)))
-    wrong = np.argwhere(~np.isfinite(values[suspicious]))
-    if len(wrong):
-        row, column = suspicious[wrong[0, 0]], wrong[0, 1]
+    size = max(1, _BLOCK // values.shape[1])
+    for start in range(0, len(values), size):
+        finite = np.isfinite(values[start : start + size])
+        if finite.all():
+            continue
+        row, column = np.argwhere(~finite)[0] + (start, 0)
         raise InputError(
             f"The {name} in place {column + 1:,} of the row is "
             f"{formatted(values[row, column], 'g')}",

@@ -18,7 +18,6 @@ from kdcal_core.distributions.distribution import (
     PredictiveDistribution,
     Rows,
     checked_levels,
-    checked_outcomes,
     checked_table,
     numbers_of,
 )
@@ -252,10 +251,14 @@ class Quantiles(Piecewise):
     thus have a place inside (0, 1), which is uniform for a normal prediction. Mean, standard
     deviation and CRPS are exact for this distribution. Two equal quantiles make an atom; at the end
     of the row they end the support. :meth:`pit` does without the line and the tails: between two
-    levels it draws, because only the levels are stated.
+    levels it draws, because only the levels are stated. Such PIT values are uniform if and only if
+    every stated quantile holds: a lone 90% interval, for example, states nothing about where inside
+    it an outcome lies.
 
     Examples
     --------
+    >>> Quantiles([0.05, 0.95], [[-1.0, 1.0]] * 2).pit([0.3, 2.0], [0.5, 0.5]).round(4).tolist()
+    [0.5, 0.975]
     >>> predicted = Quantiles([0.1, 0.5, 0.9], [[-1.0, 0.0, 2.0]])
     >>> predicted.cdf([[-1.0, 0.0, 1.0]]).round(4).tolist()
     [[0.1, 0.5, 0.7]]
@@ -308,27 +311,31 @@ class Quantiles(Piecewise):
     def stated_levels(self) -> tuple[float, ...]:
         return tuple(self.levels.tolist())
 
-    def pit(self, y: ArrayLike, draw: ArrayLike) -> FloatArray:
-        """PIT values drawn between the levels around each outcome, (n,).
-
-        They are uniform if and only if every stated quantile holds: a lone 90% interval, for
-        example, states nothing about where inside it an outcome lies.
-
-        Examples
-        --------
-        >>> Quantiles([0.05, 0.95], [[-1.0, 1.0]] * 2).pit([0.3, 2.0], [0.5, 0.5]).round(4).tolist()
-        [0.5, 0.975]
-        """
-        outcomes = np.broadcast_to(checked_outcomes(y, one_a_row=True), len(self))
-        ends = (
-            count_up_to(self.values, outcomes[:, np.newaxis], side) for side in ("left", "right")
-        )
-        below, up_to = (end[:, 0] for end in ends)
+    def _jump(self, y: FloatArray) -> tuple[FloatArray, FloatArray | float, FloatArray | float]:
+        outcomes = np.broadcast_to(y, len(self))
         around = np.r_[0.0, self.levels, 1.0]
-        drawn = around[below] + np.asarray(draw) * (around[below + 1] - around[below])
-        # an outcome that equals a quantile has that quantile's level
-        answer: FloatArray = np.where(below == up_to, drawn, super().pit(outcomes, draw))
-        return answer
+        heights = np.diff(around)
+        foot, step = np.empty(len(self)), np.empty(len(self))
+
+        def compute(rows: slice, part: Quantiles) -> None:
+            at = outcomes[rows]
+            below, up_to = (
+                count_up_to(part.values, at[:, np.newaxis], side)[:, 0]
+                for side in ("left", "right")
+            )
+            start, height = around[below], heights[below]
+            # an outcome that equals a quantile has that quantile's level
+            equal = np.flatnonzero(up_to > below)
+            start[equal], height[equal] = self.levels[below[equal]], 0.0
+            atoms = equal[up_to[equal] > below[equal] + 1]
+            if len(atoms):
+                tied, tied_at = part[atoms], at[atoms]
+                start[atoms] = tied.cdf_left(tied_at)
+                height[atoms] = tied.cdf(tied_at) - start[atoms]
+            foot[rows], step[rows] = start, height
+
+        self._in_blocks(self._width, compute)
+        return foot, step, 1.0
 
     def _tails(self) -> tuple[Tail, Tail]:
         z = ndtri(self.levels)
@@ -506,13 +513,11 @@ class Empirical(Piecewise):
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {"samples": self.samples}
 
-    def pit(self, y: ArrayLike, draw: ArrayLike) -> FloatArray:
-        outcomes = np.broadcast_to(checked_outcomes(y, one_a_row=True), len(self))[:, np.newaxis]
+    def _jump(self, y: FloatArray) -> tuple[FloatArray, FloatArray | float, FloatArray | float]:
+        outcomes = np.broadcast_to(y, len(self))[:, np.newaxis]
         ends = (count_up_to(self.samples, outcomes, side) for side in ("left", "right"))
-        below, up_to = (end[:, 0] for end in ends)
-        pit: FloatArray = below + np.asarray(draw) * (up_to - below + 1)
-        share: FloatArray = pit / (self.samples.shape[1] + 1)
-        return share
+        below, up_to = (end[:, 0].astype(np.float64) for end in ends)
+        return below, up_to - below + 1.0, self.samples.shape[1] + 1.0
 
     @property
     def _levels(self) -> FloatArray:

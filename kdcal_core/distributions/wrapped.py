@@ -17,7 +17,6 @@ from kdcal_core.distributions.distribution import (
     Kernel,
     PredictiveDistribution,
     Rows,
-    checked_outcomes,
     numbers_of,
     table_of,
 )
@@ -222,12 +221,12 @@ class Concatenated(PredictiveDistribution):
         levels = {part.stated_levels for part in self.parts}
         return levels.pop() if len(levels) == 1 else None
 
-    def pit(self, y: ArrayLike, draw: ArrayLike) -> FloatArray:
-        outcomes = np.broadcast_to(checked_outcomes(y, one_a_row=True), len(self))
-        answer, draws = np.empty(len(self)), np.asarray(draw)
+    def _jump(self, y: FloatArray) -> tuple[FloatArray, FloatArray | float, FloatArray | float]:
+        outcomes = np.broadcast_to(y, len(self))
+        foot, step, unit = np.empty((3, len(self)))
         for part, place in zip(self.parts, self.places, strict=True):
-            answer[place] = part.pit(outcomes[place], draws[place])
-        return answer
+            foot[place], step[place], unit[place] = part._jump(outcomes[place])
+        return foot, step, unit
 
     def __len__(self) -> int:
         return sum(len(place) for place in self.places)

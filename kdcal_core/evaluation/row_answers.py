@@ -93,8 +93,7 @@ class KeptAnswers:
         y = self._y[rows]
         if not distribution.has_density:
             self.has_density = False
-        self._foot[rows] = distribution.pit(y, np.zeros(len(y)))
-        self._top[rows] = distribution.pit(y, np.ones(len(y)))
+        self._foot[rows], self._top[rows] = distribution.jump(y)
         self._mean[rows], self._std[rows] = distribution.mean(), distribution.std()
         low, high = zip(*map(central_levels, STATED), strict=True)
         ends = distribution.ppf(np.array([low + high]))

@@ -144,6 +144,20 @@ def test_rows_of_a_jump_are_spread_in_the_order_of_all_rows(rows, seed):
     np.testing.assert_array_equal(even(foot, top, seed), foot + place * (top - foot))
 
 
+@pytest.mark.parametrize("kinds", [5, 40])
+def test_very_many_rows_of_a_jump_are_spread_as_few_are(kinds):
+    """Few kinds of jumps are placed block by block, others after a sort of all rows."""
+    ends = np.sort(RNG.random(kinds + 1))
+    kind = RNG.integers(0, kinds, 2**17 + 1_000)
+    foot, top = ends[kind], np.where(RNG.random(len(kind)) < 0.1, ends[kind], ends[kind + 1])
+    shuffled = np.random.default_rng(1).permutation(len(foot))
+    place = np.empty(len(foot))
+    place[shuffled[np.argsort(foot[shuffled] + 1j * top[shuffled], kind="stable")]] = (
+        0.5 + (5**0.5 - 1) / 2 * np.arange(len(foot))
+    ) % 1.0
+    np.testing.assert_array_equal(even(foot, top, 1), foot + place * (top - foot))
+
+
 def test_quantiles_have_the_moments_and_scores_of_their_function():
     ours = Quantiles(LEVELS, np.sort(RNG.normal(size=(3, 5)), axis=1) * [[1], [5], [0.1]] + 2)
     for row in range(3):
