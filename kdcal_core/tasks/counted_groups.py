@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,7 +39,7 @@ def with_class_groups(
     def count(frame: pd.DataFrame) -> GroupSummary:
         return class_groups(frame, sets.read(which), event, every_class=True)
 
-    found = _groups(sets, which, columns, count, event)
+    found = _groups(sets, which, columns, partial(sets.read, which), count, event)
     return None if found is None else replace(whole, groups=found)
 
 
@@ -46,7 +48,11 @@ def with_pit_groups(sets: Sets, which: Which, columns: Sequence[str]) -> Regress
     whole = sets.regression_summary(which)
     if whole is None:
         return None
-    found = _groups(sets, which, columns, lambda frame: pit_groups(frame, pit_values(sets, which)))
+
+    def count(frame: pd.DataFrame) -> GroupSummary:
+        return pit_groups(frame, pit_values(sets, which))
+
+    found = _groups(sets, which, columns, partial(pit_values, sets, which), count)
     return None if found is None else replace(whole, groups=found)
 
 
@@ -68,11 +74,15 @@ def _groups(
     sets: Sets,
     which: Which,
     columns: Sequence[str],
+    read: Callable[[], object],
     count: Callable[[pd.DataFrame], GroupSummary],
     event: int | None = None,
 ) -> GroupSummary | None:
     def make() -> GroupSummary | None:
-        frame = sets.reader.frame(which, tuple(columns), coded=True)
+        with ThreadPoolExecutor(1) as pool:  # the columns while the rows are checked
+            table = pool.submit(sets.reader.frame, which, tuple(columns), coded=True)
+            read()
+        frame = table.result()
         left = set(frame.columns)
         while True:
             try:

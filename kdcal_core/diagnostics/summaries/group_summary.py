@@ -11,14 +11,16 @@ need another pass over all files, and cuts from the first files would depend on 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from kdcal_core.blocks import cores, on_all_cores
 from kdcal_core.data import FloatArray, IntArray, ScoredSet
 from kdcal_core.data.array_checks import digest_arrays
 from kdcal_core.diagnostics.group_measures import Division, declared_divisions
@@ -39,7 +41,8 @@ MOST_GROUPS = 500
 GROUP_BLOCKS = 128
 """Random blocks of clusters, of which every combination has its own sums."""
 
-_THREADS = 2
+_MANY_ROWS = 2**22
+_MOST_CELLS = 2**22  # counted at once, 128 MB
 _SMALL_KEYS = 2**20
 _BITS, _LOW = 53, 26  # of a sum of scores, as in `ClassSummary.cells`
 
@@ -381,23 +384,39 @@ def _summary(
     *,
     pit: bool = False,
 ) -> GroupSummary:
+    """The summary of rows; very many are cut into parts, one for each core."""
+
+    def of_part(rows: slice) -> GroupSummary:
+        some = (None if one is None else one[rows] for one in (times, cluster))
+        return _of_rows(frame.iloc[rows], asked, proba[rows], y[rows], *some, pit=pit)
+
+    n = len(frame)
+    size = -(-n // cores()) if n > _MANY_ROWS else max(n, 1)
+    parts = [slice(start, start + size) for start in range(0, max(n, 1), size)]
+    return reduce(add, on_all_cores(of_part, parts, note=str))
+
+
+def _of_rows(
+    frame: pd.DataFrame,
+    asked: tuple[int | None, ...],
+    proba: FloatArray,
+    y: IntArray,
+    times: IntArray | None,
+    cluster: IntArray | None,
+    *,
+    pit: bool,
+) -> GroupSummary:
     found = [_values_of(frame[name], str(name)) for name in frame.columns]
     columns = tuple(column for column, _ in found)
     values, combination = _combinations(found)
-    each = partial(_counted, combination, len(values), proba, y, times=times)
-    places, counts = [], []
-    with ThreadPoolExecutor(_THREADS) as pool:
-        for target, (group, cell, count) in enumerate(pool.map(each, asked)):
-            places.append((group * len(asked) + target) * len(upper_ends()) + cell)
-            counts.append(count)
-    added = _added(np.concatenate(places), np.concatenate(counts))
+    added = _counted(combination, len(values), proba, y, asked, times)
     weights, blocks = None, None
     if times is not None:
         weights = np.zeros((len(values), 2), np.int64)
         for at, part in enumerate((np.ones_like(times), np.square(times))):
             np.add.at(weights[:, at], combination, part)
     if cluster is not None:
-        block = combination * GROUP_BLOCKS + cluster % GROUP_BLOCKS
+        block = combination.astype(np.int64) * GROUP_BLOCKS + cluster % GROUP_BLOCKS
         many = np.ones(len(block), np.int64) if times is None else times
         if pit:
             bins = np.searchsorted(group_pit_ends(), proba[:, 0])
@@ -411,65 +430,81 @@ def _summary(
     return GroupSummary(columns, asked, values, *added, GRID, weights, *(blocks or (None, None)))
 
 
-def _combinations(found: Sequence[tuple[GroupColumn, IntArray]]) -> tuple[IntArray, IntArray]:
+def _combinations(
+    found: Sequence[tuple[GroupColumn, NDArray[Any]]],
+) -> tuple[IntArray, NDArray[np.int16]]:
     """Combinations that occur, in order, (g, c), and that of each row, (n,)."""
-    (_, at), *others = found
-    values, key = _used(at + 1)
-    values = values[:, np.newaxis] - 1
-    for column, at in others:
+    columns = [column for column, _ in found]
+    values, key = np.zeros((1, 0), np.int64), np.zeros(1, np.int16)
+    for column, at in found:
         each = len(column) + 1
-        both, key = _used(key * each + at + 1)
-        values = np.column_stack([values[both // each], both % each - 1])
-    _check_combinations(len(values), [column for column, _ in found])
-    return values, key
+        small = len(values) * each < 2**15  # smaller arrays are faster to read and to make
+        kind = np.dtype(np.int16 if small else np.int64)
+        place = np.multiply(key, each, dtype=kind) if values.shape[1] else 0
+        every, key = _used(np.add(at, np.add(place, 1, dtype=kind), dtype=kind))
+        values = np.column_stack([values[every // each], every % each - 1])
+    _check_combinations(len(values), columns)
+    return values, key.astype(np.int16)
 
 
-def _used(key: IntArray) -> tuple[IntArray, IntArray]:
+def _used(key: NDArray[Any]) -> tuple[IntArray, NDArray[Any]]:
     """The different numbers of at least 0, ascending, and the place of each among them."""
-    if key.max(initial=0) >= _SMALL_KEYS:
-        every, place = np.unique(key, return_inverse=True)
-        return every, place.astype(np.int64)
-    used = np.bincount(key) > 0
-    every = np.flatnonzero(used)
-    return every, key if used.all() else np.asarray((np.cumsum(used) - 1)[key])
+    every = np.unique(key).astype(np.int64)
+    if len(every) and every[-1] == len(every) - 1:
+        return every, key
+    if len(every) and every[-1] < _SMALL_KEYS:
+        place = np.zeros(int(every[-1]) + 1, key.dtype)
+        place[every] = np.arange(len(every))
+        return every, place[key]
+    return every, np.searchsorted(every, key)
 
 
 def load_group_kernel() -> None:
     """Compile the count of rows by group, or load it: of arrays in memory and of kept ones."""
     n = len(upper_ends())
     proba, y = np.zeros((n, 1)), np.zeros(n, np.int64)
-    _counted(np.zeros(n, np.int64), 1, proba, y, None)
+    _counted(np.zeros(n, np.int16), 1, proba, y, (None,), None)
     proba.flags.writeable = y.flags.writeable = False  # as those of a set that is read
-    _counted(np.zeros(n, np.int64), 1, proba, y, None)
+    _counted(np.zeros(n, np.int16), 1, proba, y, (None,), None)
 
 
 def _counted(
-    group: IntArray,
+    group: NDArray[np.int16],
     n_groups: int,
     proba: FloatArray,
     y: IntArray,
-    target: int | None,
-    times: IntArray | None = None,
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Groups, cells and counts (m, 4) of rows; of few rows each for itself."""
-    n_cells = len(upper_ends())
+    asked: tuple[int | None, ...],
+    times: IntArray | None,
+) -> tuple[IntArray, IntArray]:
+    """Places and counts (m, 4) of rows, as of `GroupSummary`; of few rows each for itself."""
+    n_cells, n_targets = len(upper_ends()), len(asked)
+    many = np.empty(0, np.int64) if times is None else times
+    places, counts = [], []
     if len(group) < n_groups * n_cells:
-        said = proba.argmax(axis=1) if target is None else np.full(len(y), target)
-        score = np.minimum(proba[np.arange(len(y)), said], 1.0)
-        fixed = (score * 2.0**_BITS).astype(np.int64)
-        many = np.ones(len(score), np.int64) if times is None else times
-        high, low = fixed >> _LOW, fixed & ((1 << _LOW) - 1)
-        parts = np.column_stack([np.ones_like(many), y == said, high, low])
-        return group, cell_index(score), parts * many[:, np.newaxis]
+        many = np.ones(len(group), np.int64) if times is None else times
+        for number, label in enumerate(asked):
+            said = proba.argmax(axis=1) if label is None else np.full(len(y), label)
+            score = np.minimum(proba[np.arange(len(y)), said], 1.0)
+            fixed = (score * 2.0**_BITS).astype(np.int64)
+            high, low = fixed >> _LOW, fixed & ((1 << _LOW) - 1)
+            parts = np.column_stack([np.ones_like(many), y == said, high, low])
+            row = group.astype(np.int64) * n_targets + number
+            places.append(row * n_cells + cell_index(score))
+            counts.append(parts * many[:, np.newaxis])
+        return _added(np.concatenate(places), np.concatenate(counts))
     from kdcal_core.diagnostics.summaries._summary_kernels import add_groups
 
-    total = np.zeros((n_groups, n_cells, 4), np.int64)
     rows = np.ascontiguousarray(proba, dtype=np.float64), y.astype(np.int64, copy=False)
-    label = -1 if target is None else target
-    many = np.empty(0, np.int64) if times is None else times
-    add_groups(group, *rows, many, label, upper_ends(), bucket_starts(), total)
-    groups, cells = np.nonzero(total[:, :, 0])
-    return groups, cells, total[groups, cells]
+    labels = np.array([-1 if one is None else one for one in asked])
+    at_once = max(1, _MOST_CELLS // (n_groups * n_cells))
+    for first in range(0, n_targets, at_once):
+        some = labels[first : first + at_once]
+        total = np.zeros((n_groups, len(some), n_cells, 4), np.int64)
+        add_groups(group, *rows, many, some, upper_ends(), bucket_starts(), total)
+        at, target, cell = np.nonzero(total[..., 0])
+        places.append((at * n_targets + first + target) * n_cells + cell)
+        counts.append(total[at, target, cell])
+    return _added(np.concatenate(places), np.concatenate(counts))
 
 
 def _added(place: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:
@@ -481,20 +516,21 @@ def _added(place: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:
     return every, np.ascontiguousarray(total.T)
 
 
-def _codes_of(column: pd.Series[Any]) -> tuple[IntArray, Any]:
+def _codes_of(column: pd.Series[Any]) -> tuple[NDArray[Any], Any]:
     """Which of the different values each row has, -1 for none, and these values."""
     if not isinstance(column.dtype, pd.CategoricalDtype):
-        code, found = pd.factorize(column)
-        return code.astype(np.int64), found
-    code = column.cat.codes.to_numpy().astype(np.int64)
-    every = column.cat.categories
-    used = np.bincount(code + 1, minlength=len(every) + 1)[1:] > 0
-    if used.all():
+        return pd.factorize(column)
+    code, every = column.cat.codes.to_numpy(), column.cat.categories
+    used = np.unique(code)  # of small integers, which are not sorted
+    used = used[used >= 0]
+    if len(used) == len(every):
         return code, every
-    return np.concatenate([np.cumsum(used) - 1, [-1]])[code], every[used]
+    place = np.full(len(every) + 1, -1)  # the last is of code -1
+    place[used] = np.arange(len(used))
+    return place.astype(code.dtype)[code], every[used]
 
 
-def _values_of(values: Any, name: str) -> tuple[GroupColumn, IntArray]:
+def _values_of(values: Any, name: str) -> tuple[GroupColumn, NDArray[Any]]:
     """The different values of a column, and the place of each row's, -1 without one."""
     column = pd.Series(values)
     if pd.api.types.is_datetime64_any_dtype(column):
@@ -516,8 +552,7 @@ def _values_of(values: Any, name: str) -> tuple[GroupColumn, IntArray]:
         known = GroupColumn(name, np.empty(0), tuple(str(one) for one in words))
     if (np.diff(inverse) == 1).all():  # in order already
         return known, code
-    place = np.concatenate([inverse.astype(np.int64), [-1]])  # the last is of code -1
-    return known, place[code]
+    return known, np.append(inverse, -1).astype(code.dtype)[code]  # the last is of code -1
 
 
 def _together(one: GroupColumn, other: GroupColumn) -> GroupColumn:

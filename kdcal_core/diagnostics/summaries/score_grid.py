@@ -12,6 +12,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, uniform_edges
@@ -25,7 +26,7 @@ GRID = 1
 BINS = (*range(1, 51), 100)
 """Numbers of equal-width bins that follow exactly from a summary."""
 
-BUCKETS = 16_384
+BUCKETS = 65_536
 _OCTAVES = range(8, 41)  # 2^-8 to 2^-41: below 2^-8 a cell of 1e-4 is wide in log odds
 _PARTS = 32
 
@@ -55,9 +56,12 @@ def upper_ends() -> FloatArray:
 
 
 @lru_cache(maxsize=1)
-def bucket_starts() -> IntArray:
-    """Cell of each multiple of 1 / `BUCKETS`, (BUCKETS + 1,): where the search of a cell begins."""
-    return bin_index(np.arange(BUCKETS + 1) / BUCKETS, _edges())
+def bucket_starts() -> NDArray[np.int16]:
+    """Cell of each multiple of 1 / `BUCKETS`, (BUCKETS + 1,): where the search of a cell begins.
+
+    Most multiples have one cell between them, and the small integers stay in the cache.
+    """
+    return bin_index(np.arange(BUCKETS + 1) / BUCKETS, _edges()).astype(np.int16)
 
 
 def cell_index(score: FloatArray) -> IntArray:

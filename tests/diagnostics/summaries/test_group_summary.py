@@ -24,6 +24,7 @@ from kdcal_core.diagnostics.summaries import (
     GroupSummary,
     RegressionSummary,
     class_groups,
+    group_summary,
     pit_groups,
     summarise,
     summarise_regression,
@@ -148,6 +149,21 @@ def test_categories_count_as_their_words_and_unused_ones_not_at_all():
     coded = words.astype(pd.CategoricalDtype(["A", "none", "B"]))
     pit = np.array([0.1, 0.2, 0.3, 0.4])
     assert pit_groups(coded, pit).digest == pit_groups(words, pit).digest
+
+
+@pytest.mark.parametrize("n_cores", [1, 3])
+def test_neither_the_cores_nor_what_is_counted_at_once_changes_a_byte(monkeypatch, n_cores):
+    rng = np.random.default_rng(3)
+    n = 60_000
+    rows = ScoredSet(rng.dirichlet([1, 1, 1], n), rng.integers(0, 3, n), tuple("abc"), "", "x")
+    frame = pd.DataFrame({"ward": pd.Categorical.from_codes(rng.integers(-1, 2, n), ["A", "B"])})
+    whole = class_groups(frame, rows, every_class=True)
+    monkeypatch.setattr(group_summary, "_MANY_ROWS", 1_000)
+    monkeypatch.setattr(group_summary, "_MOST_CELLS", 50_000)
+    monkeypatch.setattr(group_summary, "cores", lambda: n_cores)
+    found = class_groups(frame, rows, every_class=True)
+    assert found.digest == whole.digest
+    assert found.rows.sum() == n
 
 
 @pytest.mark.parametrize("n", [15, 60_000])
