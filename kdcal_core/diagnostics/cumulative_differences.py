@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.stats import norm
 
 from kdcal_core.data import FloatArray, IntArray
@@ -140,20 +141,27 @@ def cumulative_differences(
 
 def target_differences(target: Target, kind: Kind, seed: int = 0) -> CumulativeDifferences:
     """As :func:`cumulative_differences`, for one target with rows."""
-    order = np.argsort(target.score, kind="stable")
-    score, weight = target.score[order], target.weight[order] / target.weight.sum()
-    ends = np.append(np.flatnonzero(np.diff(score)), len(score) - 1)
-    away = (score - target.hit[order]) * weight
-    curve = _from_zero(np.cumsum(away)[ends])
-    seen = float(np.ptp(curve))
-    together, drawn = target.dependence, None
+    score, hit, weight, together = _ascending(target)
+    n = len(score)
+    ends = np.append(np.flatnonzero(score[1:] != score[:-1]), n - 1)
+    away = score - hit
+    away *= weight
+    drawn = None
     if together is not None:
-        variance, drawn = _of_units(away, together.only(order), ends, seed)
+        variance, drawn = _of_units(away, together, ends, seed)
+    elif n <= _REDRAWN:
+        drawn = _redrawn(score, weight, ends, seed)
+    curve = _from_zero(np.cumsum(away, out=away)[ends])
+    kept = _drawn_points(curve)
+    at = np.append(0, ends + 1)[kept]
+    if together is None:
+        each = 1.0 - score
+        each *= score
+        each *= weight**2
+        variance = _from_zero(np.cumsum(each, out=each))[[*at, n]]
     else:
-        variance = _from_zero(np.cumsum(score * (1.0 - score) * weight**2)[ends])
-        if len(score) <= _REDRAWN:
-            drawn = _redrawn(score, weight, ends, seed)
-    sigma = float(np.sqrt(variance[-1]))
+        variance = variance[[*kept, -1]]
+    seen, sigma = float(np.ptp(curve)), float(np.sqrt(variance[-1]))
     if drawn is None:
         p_value = brownian_range_tail(seen / sigma) if sigma > 0 else float(seen == 0.0)
         expected = sigma * np.sqrt(8.0 / np.pi)
@@ -161,21 +169,41 @@ def target_differences(target: Target, kind: Kind, seed: int = 0) -> CumulativeD
         # rounding must not tell a redrawn curve from an equal one
         p_value = float((1 + (drawn >= seen - 1e-12).sum()) / (1 + len(drawn)))
         expected = float(drawn.mean())
-    kept = _drawn_points(curve)
-    at = np.append(0, ends + 1)[kept]
     return CumulativeDifferences(
         kind=kind,
         label=target.label,
-        share=_from_zero(np.cumsum(weight))[at],
+        share=at / n if weight.strides == (0,) else _from_zero(np.cumsum(weight))[at],
         score=score[np.maximum(at - 1, 0)],
         difference=curve[kept],
-        spread=np.sqrt(variance[kept]),
+        spread=np.sqrt(variance[:-1]),
         range=seen,
         largest=float(np.abs(curve).max()),
         expected=float(expected),
         p_value=p_value,
-        n=len(score),
+        n=n,
     )
+
+
+def _ascending(
+    target: Target,
+) -> tuple[FloatArray, NDArray[np.bool_], FloatArray, Dependence | None]:
+    """Scores in ascending order with their hits, shares of the weight, and dependence.
+
+    Rows of equal weight are one integer each, the score's bits with the hit behind them, which
+    numpy sorts several times as fast as it orders rows.
+    """
+    n, weight = len(target.score), target.weight
+    if target.dependence is None and (weight == weight[0]).all():
+        key = (target.score + 0.0).view(np.int64)  # a score of -0 becomes 0
+        key <<= 1
+        key |= target.hit == 1.0
+        key.sort()
+        hit = (key & 1).astype(bool)
+        key >>= 1
+        return key.view(np.float64), hit, np.broadcast_to(1.0 / n, n), None
+    order = np.argsort(target.score, kind="stable")
+    together = None if target.dependence is None else target.dependence.only(order)
+    return target.score[order], target.hit[order] == 1.0, weight[order] / weight.sum(), together
 
 
 def brownian_range_tail(r: float) -> float:
