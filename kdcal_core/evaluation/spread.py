@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -177,6 +178,7 @@ ROOM = 1.25  # the grid of true errors ends at this multiple of the largest obse
 SMOOTH_GRID = slice(0, None, 3)  # every third true error, for what is slow to draw
 CHANCE_BINS = 10  # bins of the rates by which outcomes are drawn
 COARSE = 512  # cells of [0, 1] used for the draws
+_BLOCK = 2**15  # rows whose numbers stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,17 +239,21 @@ def smooth_spread(problems: Sequence[Target], n_draws: int, seed: int) -> Spread
     chances = [_chance(one) for one in problems]
     weights = [one.weight / one.weight.sum() for one in problems]
     bins = [own_bins(one, one.score) for one in problems]
-    # in single precision, as `kdcal_core.diagnostics.smooth_error` draws
-    drawn = np.empty((len(problems), n_draws, COARSE), dtype=np.float32)
-    rng = np.random.default_rng(seed)
-    for draw in range(n_draws):
-        level = rng.random(len(problems[0].score))
+    sums = np.zeros((len(problems), n_draws, COARSE))
+    n, rng = len(problems[0].score), np.random.default_rng(seed)
+    blocks = [slice(start, min(start + _BLOCK, n)) for start in range(0, n, _BLOCK)]
+    for draw, rows in product(range(n_draws), blocks):
+        level = rng.random(rows.stop - rows.start)
         for i, (index, chance, weight) in enumerate(zip(places, chances, weights, strict=True)):
-            noise, (own, together) = (level < chance) - chance, bins[i]
+            some, (own, together) = chance[rows], bins[i]
+            noise = (level < some) - some
             if together is not None:
-                same = np.random.default_rng((seed, draw))  # for all methods
-                noise = shared_noise(together, noise[None, :], own, chance, same)[0]
-            drawn[i, draw] = bin_sums(index, COARSE, weight * noise)
+                same = np.random.default_rng((seed, draw))  # for all methods and blocks
+                noise = shared_noise(together, noise[None, :], own[rows], some, same)[0]
+            noise *= weight[rows]
+            sums[i, draw] += bin_sums(index[rows], COARSE, noise)
+    # in single precision, as `kdcal_core.diagnostics.smooth_error` draws
+    drawn = sums.astype(np.float32)
     gaps = [
         bin_sums(index, COARSE, weight * (one.hit - one.score))
         for one, index, weight in zip(problems, places, weights, strict=True)
