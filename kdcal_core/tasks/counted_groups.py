@@ -118,4 +118,4 @@ def _fewer(column: pd.Series[Any]) -> pd.Series[Any]:
         labels = labels[code]
     labels[missing] = -1
     words = pd.Index(names[:-1] if in_order and missing.any() else names)
-    return pd.Series(pd.Categorical.from_codes(labels, words), name=column.name)
+    return pd.Series(pd.Categorical.from_codes(labels, words, ordered=in_order), name=column.name)

@@ -217,8 +217,9 @@ def crossed_groups(
     """Group of each row (n,) by all columns together, and the groups' names.
 
     Each column is divided as in :func:`column_regions`, and the groups are all combinations that
-    occur: words in alphabetical order, numbers and dates from low to high. Groups with fewer than
-    ``fewest`` rows are merged into "all others". With ``counts`` (n,) each row stands for so many.
+    occur: numbers, dates and ordered categories from low to high, other words in alphabetical
+    order. Groups with fewer than ``fewest`` rows are merged into "all others". With ``counts`` (n,)
+    each row stands for so many.
 
     Raises
     ------
@@ -237,7 +238,7 @@ def crossed_groups(
     for at, name in enumerate(frame.columns):
         labels, said = column_regions(frame[name], counts=counts)
         if not (is_number(frame[name]) or _dates_in(frame[name]) is not None):
-            order = np.argsort(said)
+            order = _order_of(said, frame[name])
             labels, said = np.argsort(order)[labels], [said[one] for one in order]
         used, label = np.unique(label * len(said) + labels, return_inverse=True)
         pairs = [divmod(int(one), len(said)) for one in used]
@@ -248,6 +249,16 @@ def crossed_groups(
     place[kept] = np.arange(len(kept))
     names = [words[one] for one in kept]
     return place[label], names + [OTHERS] * bool(len(kept) < len(words))
+
+
+def _order_of(names: list[str], column: pd.Series[Any]) -> IntArray:
+    """Places of the names in the order in which groups stand."""
+    if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
+        known = [str(one) for one in column.cat.categories]
+        last = len(known)  # pooled or missing values
+        place = [known.index(one) if one in known else last for one in names]
+        return np.argsort(place, kind="stable")
+    return np.argsort(names)
 
 
 def column_regions(

@@ -59,11 +59,15 @@ class GroupColumn:
         Ascending; none of a column of texts.
     words : tuple of str
         In order; truth values are "False" and "True". None of a column of numbers. Untrusted text.
+    ordered : bool
+        Whether the words have an order of their own, as stretches of a number, and not that of
+        their letters.
     """
 
     name: str
     numbers: FloatArray
     words: tuple[str, ...] = ()
+    ordered: bool = False
 
     def __len__(self) -> int:
         return len(self.numbers) + len(self.words)
@@ -73,6 +77,9 @@ class GroupColumn:
         kept = np.concatenate([self.numbers, [np.nan]])
         if self.words:
             kept = np.array([*self.words, None], dtype=object)
+        if self.ordered:
+            found = pd.Categorical(kept[places], self.words, ordered=True)
+            return pd.Series(found, name=self.name)
         return pd.Series(kept[places], name=self.name)
 
 
@@ -547,6 +554,8 @@ def _values_of(values: Any, name: str) -> tuple[GroupColumn, NDArray[Any]]:
             np.asarray(found, dtype=np.float64) + 0.0, return_inverse=True
         )  # 0.0 makes -0 the same as 0
         known = GroupColumn(name, every)
+    elif isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
+        return GroupColumn(name, np.empty(0), tuple(str(one) for one in found), True), code
     else:
         words, inverse = np.unique([str(one) for one in found], return_inverse=True)
         known = GroupColumn(name, np.empty(0), tuple(str(one) for one in words))
@@ -563,6 +572,8 @@ def _together(one: GroupColumn, other: GroupColumn) -> GroupColumn:
             fix="Write the column with the same type in all files.",
             column=one.name,
         )
+    if one.ordered and one.words == other.words:
+        return one
     words = tuple(sorted({*one.words, *other.words}))
     found = GroupColumn(one.name, np.union1d(one.numbers, other.numbers), words)
     _check_values(len(found), one.name)
