@@ -142,16 +142,17 @@ def _with_dependence(frame: pd.DataFrame, found: Reading, said: Mapping[str, str
 
 def _doubt_of_time(frame: pd.DataFrame, taken: set[str]) -> Doubt | None:
     """Whether rows are in the order of a column of dates; None where no free column holds any."""
-    dates = [
-        name
+    different = {
+        name: frame[name].drop_duplicates()
         for name in map(str, frame.columns)
-        if name not in taken and looks_like_dates(simple(name), frame[name])
-    ]
-    counts = {name: frame[name].nunique() for name in dates if may_order_rows(simple(name))}
+        if name not in taken
+        and may_order_rows(simple(name))
+        and looks_like_dates(simple(name), frame[name])
+    }
     read = {
-        name: f"{count:,} in {len(frame):,} rows"
-        for name, count in counts.items()
-        if count >= FEWEST_TIMES and bool(dates_of(frame[name]).notna().all())
+        name: f"{len(values):,} different ones in {len(frame):,} rows"
+        for name, values in different.items()
+        if len(values) >= FEWEST_TIMES and bool(dates_of(values).notna().all())
     }
     if not read:
         return None

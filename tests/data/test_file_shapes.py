@@ -222,7 +222,7 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
             "features": ("age",),
             "asks": ["time"],
             "choices": ["applied", ""],
-            "says": "'applied' (100 in 300 rows) holds dates or times",
+            "says": "'applied' (100 different ones in 300 rows) holds dates or times",
         },
     ),
     "demand by the second": (

@@ -173,7 +173,7 @@ def test_the_answer_holds_for_its_table_alone(workspace: Workspace) -> None:
 
 
 def test_a_mean_far_from_the_rate_is_a_question_that_may_be_accepted(workspace: Workspace) -> None:
-    rare = RNG.random(N) < P / 8
+    rare = np.random.default_rng(1).random(N) < P / 8
     review = loaded(workspace, pd.DataFrame({"p_1": P, "y": rare.astype(int)}))
     scored = score(workspace, review.id)
     (sentence,) = open_doubts(scored)
