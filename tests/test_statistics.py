@@ -9,6 +9,7 @@ from scipy.stats import beta, false_discovery_control, norm
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import (
     Dependence,
+    binomial_draws,
     clopper_pearson,
     holm,
     one_sided_wilcoxon,
@@ -136,3 +137,26 @@ def test_the_quantile_of_clusters_lies_in_its_interval_as_often_as_stated(
         low, high = quantile_interval(values, 0.8, 0.95, dependence=clusters)
         held.append(low <= norm.ppf(0.8) <= high)
     assert np.mean(held) > 0.92  # 2.4 standard errors below the level
+
+
+@pytest.mark.parametrize("most", [1, 5, 60, 5000])
+def test_binomial_draws_are_numpys_to_the_bit(most):
+    rng = np.random.default_rng(most)
+    p = np.concatenate([[0.0, 1.0, 0.5, 1e-12, 1.0 - 1e-12], rng.random(60), rng.random(60) ** 9])
+    n = rng.integers(0, most + 1, len(p))
+    p = np.where(n * np.minimum(p, 1.0 - p) > 30.0, 25.0 / np.maximum(n, 50), p)
+    ours, numpys = np.random.default_rng(1), np.random.default_rng(1)
+    np.testing.assert_array_equal(
+        binomial_draws(ours, n, p, 2000), numpys.binomial(n, p, (2000, len(p)))
+    )
+    assert ours.random() == numpys.random()
+
+
+def test_binomial_draws_of_large_means_are_numpys_and_wrong_chances_are_refused():
+    ours, numpys = np.random.default_rng(1), np.random.default_rng(1)
+    drawn = binomial_draws(ours, [3, 900], [0.5, 0.4], 100)
+    np.testing.assert_array_equal(drawn, numpys.binomial([3, 900], [0.5, 0.4], (100, 2)))
+    assert binomial_draws(ours, [], [], 7).shape == (7, 0)
+    for n, p in (([3], [np.nan]), ([3], [1.1]), ([3], [-0.1]), ([-3], [0.5])):
+        with pytest.raises(ValueError, match=r"p|n"):
+            binomial_draws(ours, n, p, 10)

@@ -40,11 +40,18 @@ from kdcal_core.diagnostics.targets import (
     targets,
 )
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import Dependence, Resamples, clopper_pearson, independent_rows
+from kdcal_core.statistics import (
+    Dependence,
+    Resamples,
+    binomial_draws,
+    clopper_pearson,
+    independent_rows,
+)
 
 NULL_DRAWS = 500
 MAX_GROUPS = 2000
 PSEUDO_ROWS = 2.0
+_FEW_CLASSES = 16
 FEWEST = 20  # rows of each bin behind the interval of a largest gap
 _WORD = {"l1": "ECE", "l2": "l2 calibration error", "max": "MCE"}
 _LABEL = {"l1": "ECE", "l2": "l2 error", "max": "MCE"}
@@ -508,7 +515,7 @@ def _drawn_hits(
     p = np.concatenate(chance)
     drawn = np.zeros((n_boot, len(rows)))
     some = rows > 0
-    hits = rng.binomial(rows[some], p[some], size=(n_boot, int(some.sum())))
+    hits = binomial_draws(rng, rows[some], p[some], n_boot)
     drawn[:, some] = hits / rows[some] - p[some]
     spread, ends = np.sqrt(p * (1.0 - p)), np.cumsum([0, *(len(one.count) for one in tables)])
     for one, first, last in zip(tables, ends, ends[1:], strict=False):
@@ -540,7 +547,8 @@ def _drawn_labels(
     weight, size = found[0].weight, int(start[-1])
     mass = bin_sums(place.ravel(), size, np.repeat(weight, k))
     mean = bin_sums(place.ravel(), size, (weight[:, None] * likely).ravel())
-    # the cumulative chances of all rows as one increasing array: one search draws every label
+    # the cumulative chances of all rows as one increasing array: one search draws every label; of
+    # few classes, comparing with each limit takes a fraction of the time
     line = (np.cumsum(likely, axis=1) + np.arange(n)[:, None]).ravel()
     line[k - 1 :: k] = np.arange(1, n + 1)
     deviation = np.empty((n_boot, size))
@@ -548,7 +556,12 @@ def _drawn_labels(
     for first in range(0, n_boot, block):
         draws = min(block, n_boot - first)
         level = rng.random((draws, n)) + np.arange(n)
-        label = np.minimum(np.searchsorted(line, level, side="right"), n * k - 1)
+        if k <= _FEW_CLASSES:
+            label = np.full((draws, n), k * np.arange(n))
+            for limit in line.reshape(n, k).T[:-1]:
+                label += level >= limit
+        else:
+            label = np.minimum(np.searchsorted(line, level, side="right"), n * k - 1)
         key = place.ravel()[label] + size * np.arange(draws)[:, None]
         hits = bin_sums(key.ravel(), draws * size, np.tile(weight, draws)).reshape(draws, size)
         deviation[first : first + draws] = hits - mean

@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.targets import Target, confidence_target, overall_effect
-from kdcal_core.statistics import whole_rows
+from kdcal_core.statistics import binomial_draws, whole_rows
 
 DEGREES = 8
 """Shapes of a fault that are tried: an offset, a slope, and six polynomials of the rank."""
@@ -112,7 +112,7 @@ def cells_test(
     rank = (last - 0.5 * count) / n
 
     def redrawn(rng: np.random.Generator, draws: int) -> FloatArray:
-        drawn = rng.binomial(rows, score, size=(draws, len(score)))
+        drawn = binomial_draws(rng, rows, score, draws)
         return np.asarray((drawn - rows * score) / spread)
 
     shapes = _placed_shapes(score, spread, rank, _log_odds(score)[near])

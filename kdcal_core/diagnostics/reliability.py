@@ -42,7 +42,7 @@ from kdcal_core.diagnostics.targets import (
     targets,
 )
 from kdcal_core.shown import Shown
-from kdcal_core.statistics import BinDependence, clopper_pearson
+from kdcal_core.statistics import BinDependence, binomial_draws, clopper_pearson
 from kdcal_core.text import counted, in_sentence, number_text
 
 BAND_DRAWS = 2000
@@ -537,7 +537,7 @@ def _joint_test(curve: ReliabilityCurve) -> tuple[float, float]:
     rows = np.maximum(np.rint((curve.effective * effect)[some]), 1.0)
     said, mass = np.clip(curve.confidence[some], 0.0, 1.0), curve.weight[some]
     rng = np.random.default_rng(0)
-    drawn = rng.binomial(rows.astype(np.int64), said, (NULL_DRAWS, len(rows))) / rows
+    drawn = binomial_draws(rng, rows, said, NULL_DRAWS) / rows
     if curve.together is not None:
         shared = replace(curve.together, root=curve.together.root[:, some])
         drawn = said + shared.scattered(drawn - said, np.sqrt(said * (1.0 - said)), rng)

@@ -32,7 +32,7 @@ from kdcal_core.diagnostics.targets import (
     targets,
 )
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import BinDependence, effective_size, whole_rows
+from kdcal_core.statistics import BinDependence, binomial_draws, effective_size, whole_rows
 
 Floats = NDArray[np.floating[Any]]
 
@@ -244,7 +244,7 @@ def _drawn(
     about 1e-8.
     """
     rows = whole_rows(cells.count)
-    hits = rng.binomial(rows, chance, size=(n_boot, len(chance)))
+    hits = binomial_draws(rng, rows, chance, n_boot)
     mass = np.zeros((n_boot, cells.size), dtype=np.float32)
     noise = (hits - rows * chance) / cells.count
     if cells.together is not None:

@@ -15,7 +15,7 @@ from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.error_interval import inverted_test, likely_gaps, tried_errors
 from kdcal_core.diagnostics.reliability import FineCells, isotonic_values
 from kdcal_core.diagnostics.targets import BinTable, bin_chance, with_doubt
-from kdcal_core.statistics import normal_quantile
+from kdcal_core.statistics import binomial_draws, normal_quantile
 
 NULL_DRAWS = 50
 _DRAWS, _ALL_DRAWS = (50, 200), 2_000  # fewest and most of each target, and of all together
@@ -56,7 +56,7 @@ def excesses(
     """
     n = np.maximum(np.rint(cells.weight**2 / cells.weight_sq / effect), 1.0)
     found = np.empty(draws)
-    for at, hits in enumerate(rng.binomial(n.astype(np.int64), chance, size=(draws, len(n)))):
+    for at, hits in enumerate(binomial_draws(rng, n, chance, draws)):
         drawn = FineCells(cells.score, cells.weight, cells.weight_sq, hits / n * cells.weight)
         rate = hits / n
         excess = np.square(chance - rate) - np.square(isotonic_values(drawn) - rate)

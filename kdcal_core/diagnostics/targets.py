@@ -26,6 +26,7 @@ from kdcal_core.statistics import (
     Dependence,
     RowDesign,
     bin_dependence,
+    binomial_draws,
     dependence_of,
     design_effect,
     design_of,
@@ -381,7 +382,7 @@ def null_rates(
     some = np.flatnonzero(table.slice_n > 0)
     home = (np.arange(len(some)), some // SLICES)
     n, p = table.slice_n[some], table.slice_score[some]
-    hits = rng.binomial(n.astype(np.int64), p, size=(n_draws, len(some)))
+    hits = binomial_draws(rng, n, p, n_draws)
     to_bins = np.zeros((len(some), n_bins))
     # without weights these are ones: the frequency is then exactly a ratio of counts
     to_bins[home] = table.slice_weight[some] / n

@@ -33,6 +33,7 @@ from kdcal_core.statistics.dependence import (
     small_sample_factor,
     units,
 )
+from kdcal_core.statistics.drawn_counts import binomial_draws
 from kdcal_core.statistics.row_groups import GroupSums, RowGroups, correlation, is_telling
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "RowDesign",
     "RowGroups",
     "bin_dependence",
+    "binomial_draws",
     "bounded_mean_interval",
     "bounded_mean_of_counts",
     "brier_losses",
