@@ -423,9 +423,8 @@ def _mean_test(
         scale = m * n / (m + n - 1.0)
         return float(chi2.sf(seen / scale, int(kept.sum())))
     order = rng.random((_SHUFFLES, m + n))
-    chosen = np.zeros((_SHUFFLES, m + n))
-    np.put_along_axis(chosen, np.argpartition(order, m - 1, axis=1)[:, :m], 1.0, axis=1)
-    drawn = np.square(chosen @ scaled).sum(axis=1)
+    chosen = order <= np.partition(order, m - 1, axis=1)[:, m - 1 : m]
+    drawn = np.square(chosen.astype(np.float64) @ scaled).sum(axis=1)
     return (1 + int((drawn >= seen * (1.0 - 1e-9)).sum())) / (1 + _SHUFFLES)
 
 
