@@ -56,8 +56,11 @@ THEIR_BUTTONS = {"Open", "Increment", "Decrement", "Fullscreen", "Reset axes", "
     "Download plot as a PNG"
 }
 BUTTON = re.compile(r"""^ *- '?button "((?:[^"\\]|\\.)*)\"""", re.MULTILINE)
-FAULTS = """async (left_out) => {
-  const found = await axe.run({exclude: left_out.map(one => [one])}, {resultTypes: ["violations"]})
+# the rules that another theme of the same page can break
+OF_COLOURS = ["color-contrast", "link-in-text-block"]
+FAULTS = """async ([left_out, rules]) => {
+  const options = {resultTypes: ["violations"], ...(rules ? {runOnly: rules} : {})}
+  const found = await axe.run({exclude: left_out.map(one => [one])}, options)
   const labels = [...document.querySelectorAll("[aria-label]")].map(one => one.ariaLabel)
   return found.violations.flatMap(
     rule => rule.nodes.map(node => `${rule.id}: ${node.html.slice(0, 200)}`)
@@ -334,22 +337,29 @@ class App:
         self.turn("dark" if self.scheme == "light" else "light")
         yield self.scheme
 
-    def faults(self) -> list[str]:
-        """What axe-core finds wrong with the page as it is, and buttons that are named alike."""
+    def faults(self, *, of_colours: bool = False) -> list[str]:
+        """What axe-core finds wrong with the page as it is, and buttons that are named alike.
+
+        Or what is wrong with its colours alone, of a page that was looked at in the other theme.
+        """
         self.page.mouse.move(1, 1)  # off what has a tooltip, which is Streamlit's own markup
         if not self.page.evaluate("() => 'axe' in window"):
             self.page.evaluate(AXE.read_text("utf-8"))  # a script tag is refused, as it should be
-        found: list[str] = self.page.evaluate(FAULTS, list(NOT_OURS))
+        asked = [list(NOT_OURS), OF_COLOURS if of_colours else None]
+        found: list[str] = self.page.evaluate(FAULTS, asked)
         if found:  # a busy machine may still be changing the colours: what stays is a fault
             self.page.wait_for_timeout(1000)
-            found = self.page.evaluate(FAULTS, list(NOT_OURS))
+            found = self.page.evaluate(FAULTS, asked)
+        if of_colours:
+            return found
         tree = self.page.locator("[data-testid='stMain']").aria_snapshot()
         names = Counter(name for name in BUTTON.findall(tree) if name not in THEIR_BUTTONS)
         return found + [f"{n} buttons: {name}" for name, n in names.items() if n > 1]
 
     def faults_in_both(self) -> dict[str, list[str]]:
         """What is wrong with the page in either theme, by theme; it keeps the second one."""
-        found = {scheme: self.faults() for scheme in self.both_schemes()}
+        first = self.scheme
+        found = {one: self.faults(of_colours=one != first) for one in self.both_schemes()}
         return {theme: faults for theme, faults in found.items() if faults}
 
     def height(self) -> int:
