@@ -22,7 +22,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [_probes, os.environ.get("PYTHONPATH")]),
 )
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from importlib import import_module
@@ -98,20 +98,23 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _large_models_are_loaded_once() -> Iterator[None]:
-    """The shipped forests take a second to load, and more than a hundred tests open them."""
-    formats = model_formats()
-    load, loaded = formats["skops"].load, {}
+    """Shipped forests take most of a second to load, and boosted trees a tenth."""
+    formats, loaded = model_formats(), {}
 
-    def load_once(path: Path, *, name: str, task: Any = None, progress: Any = None) -> Any:
-        if path.stat().st_size < 100_000:
-            return load(path, name=name, task=task, progress=progress)
-        key = sha256(path.read_bytes()).digest(), task
-        if key not in loaded:
-            loaded[key] = load(path, name=name, task=task, progress=progress)
-        return loaded[key]
+    def once(load: Callable[..., Any]) -> Callable[..., Any]:
+        def load_once(path: Path, *, name: str, task: Any = None, **given: Any) -> Any:
+            if path.stat().st_size < 100_000:
+                return load(path, name=name, task=task, **given)
+            key = sha256(path.read_bytes()).digest(), task
+            if key not in loaded:
+                loaded[key] = load(path, name=name, task=task, **given)
+            return loaded[key]
+
+        return load_once
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(formats, "skops", replace(formats["skops"], load=load_once))
+        for one in ("skops", "xgboost_json"):
+            patch.setitem(formats, one, replace(formats[one], load=once(formats[one].load)))
         yield
 
 
