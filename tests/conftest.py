@@ -171,6 +171,12 @@ def _no_test_knows_results_of_another(
         yield
 
 
+@pytest.fixture
+def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Audits keep no charts, which take most of their time, in tests of something else."""
+    monkeypatch.setattr("kdcal_core.audit.making.kept_charts", lambda drawn: ())
+
+
 @pytest.fixture(scope="module")
 def work_here() -> Iterator[None]:
     """No worker processes in this file: see `workerless`."""

@@ -250,6 +250,7 @@ def test_the_project_is_the_one_that_last_had_such_an_audit(
     assert not at.button(key="audit_begin").disabled
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_a_reload_while_it_is_recorded_loses_nothing(
     workspace: Workspace, record: Record, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,6 +271,7 @@ def test_a_reload_while_it_is_recorded_loses_nothing(
     assert len(record.project(project.id).audits) == 1
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_a_recording_can_be_given_up(
     workspace: Workspace, record: Record, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -287,6 +289,7 @@ def test_a_recording_can_be_given_up(
     assert not record.projects()[0].audits
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_an_audit_that_an_update_cut_off_is_begun_again(
     workspace: Workspace, record: Record, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -403,6 +406,7 @@ def test_a_comparison_of_recalibrators_that_was_made_is_kept(
 
 
 @pytest.mark.parametrize("stage", ["project", "pending"])
+@pytest.mark.usefixtures("no_pictures")
 def test_an_error_of_recording_stays_when_a_job_ends_meanwhile(
     workspace: Workspace, record: Record, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
@@ -667,6 +671,7 @@ def _of(check: Any) -> bool:
     return "classification" in check.tasks
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_limits_locked_before_the_first_results_count(workspace: Workspace, record: Record) -> None:
     review_id = review_of(workspace, calibration=too_sure(200, 3))
     at = healthy(launch(PAGE, review_id))
@@ -697,6 +702,7 @@ def first_results(review: Review) -> FirstResults | None:
     return None if known is None else known.rows.get(review.sets["calibration"].digest)
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_neither_another_review_nor_the_same_table_again_makes_results_unknown(
     workspace: Workspace, record: Record
 ) -> None:
@@ -723,6 +729,7 @@ def test_neither_another_review_nor_the_same_table_again_makes_results_unknown(
     assert audit.facts.results_known.startswith(f"since {known.at}")
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_limits_that_are_locked_while_the_audit_is_computed_were_not_locked_before(
     workspace: Workspace, record: Record, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ from audit_place import Place, new_place
 from audits_made import quick_audit, scored_sample
 from postgres import VARIABLE
 
-from kdcal_core.audit import AuditContent, Record, making
+from kdcal_core.audit import AuditContent, Record
 from kdcal_core.review import Review, Workspace
 
 KINDS = ("sqlite", "postgresql")
@@ -68,9 +68,3 @@ def review(workspace: Workspace) -> Review:
 def content(workspace: Workspace, review: Review) -> AuditContent:
     """An audit of few checks."""
     return quick_audit(workspace, review)
-
-
-@pytest.fixture
-def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Audits of many gates, whose charts would take as long as all the rest, keep none."""
-    monkeypatch.setattr(making, "kept_charts", lambda drawn: ())

@@ -943,6 +943,7 @@ def test_patients_are_counted_behind_a_calibrator(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_pictures")
+@pytest.mark.usefixtures("no_pictures")
 def test_the_limits_of_an_audit_of_the_reference_rows_hold_too(
     place: Path,
     config: AuditConfig,
