@@ -137,14 +137,18 @@ def lower_tail(shift: FloatArray, level: float) -> FloatArray:
     >>> lower_tail(np.array([0.0, 1.0, 2.0]), 0.95).round(4)
     array([0.    , 0.0156, 0.025 ])
     """
-    mean = np.maximum(shift, 1e-9)
-    half = 0.5 * (1.0 - level)
-    low, high = np.full(mean.shape, ndtri(level)), np.full(mean.shape, ndtri(1.0 - half))
+    mean, half = np.maximum(shift, 1e-9), 0.5 * (1.0 - level)
+    largest = ndtri(1.0 - half)
+    tail, near = np.full(mean.shape, half), mean < largest
+    mean = mean[near]
+    low, high, back = np.full(mean.shape, ndtri(level)), np.full(mean.shape, largest), -0.5 * mean
     for _ in range(40):  # the upper end, minus the mean, at which both ends are equally likely
         end = 0.5 * (low + high)
-        inside = ndtr(end) - ndtr(-0.5 * mean - 0.5 * end**2 / mean)
-        low, high = np.where(inside < level, end, low), np.where(inside < level, high, end)
-    return np.where(mean < ndtri(1.0 - half), np.maximum(ndtr(high) - level, 0.0), half)
+        short = ndtr(end) - ndtr(back - 0.5 * end**2 / mean) < level
+        np.copyto(low, end, where=short)
+        np.copyto(high, end, where=~short)
+    tail[near] = np.maximum(ndtr(high) - level, 0.0)
+    return tail
 
 
 def likely_gaps(score: FloatArray, gap: FloatArray, variance: FloatArray) -> FloatArray:
