@@ -123,6 +123,8 @@ def _dependence_lines(subject: Subject, dependence: Sequence[tuple[str, str]]) -
         return
     if not dependence:
         yield 'cluster = ""  # rows are independent, whatever their columns are called'
+    if len({role for role, _ in dependence}) > 1:
+        yield "# One of these two: rows that belong together, or their order in time."
     for role, name in dependence:
         yield f"# {role} = {toml_string(name)}  # {_WHY_DEPENDENT[role]}"
     if dependence and all(role == "time" for role, _ in dependence):

@@ -155,6 +155,8 @@ class Check:
         has none, and without it none has.
     other_influence : callable, optional
         As ``influence``, of the rows of the calibration set, where they move the parts too.
+    of_time : bool
+        Whether it compares rows by their time, so that only later rows decide it.
     of_tables : bool
         Whether it looks at the tables alone and at no prediction, so that what it finds on the same
         ones differs by nothing, whatever the model.
@@ -193,6 +195,7 @@ class Check:
     other_influence: Callable[[Evidence], Sequence[Influence]] | None = field(
         default=None, repr=False
     )
+    of_time: bool = False
     of_tables: bool = False
     no_chance: str = "it says nothing of calibration, so that a calibrated model may have any value"
 

@@ -218,7 +218,10 @@ def next_step(
     elif failed:
         step = failed[0].remedy
     elif complete and unsure:
-        step = " ".join(filter(None, (_suspect_text(unsure), _rows_text(unsure, checked.n))))
+        of_time = tuple(one for one in unsure if one.check.of_time)
+        others = tuple(one for one in unsure if not one.check.of_time)
+        rows = _rows_text(others, checked.n) if others else ""
+        step = " ".join(filter(None, (_suspect_text(unsure), _later_text(of_time), rows)))
     elif complete and checked.unanswered:
         step = (
             "Give what the checks without an answer need, or take them out of those that must be "
@@ -284,6 +287,27 @@ def _suspect_text(unsure: tuple[CheckResult, ...]) -> str:
             found = f"{in_sentence(estimate.label)} {found_text(estimate, one.limit)}"
             return f"Look {one.check.place} {one.worst.name}: {found} may be beyond the limit."
     return ""
+
+
+def _later_text(of_time: tuple[CheckResult, ...]) -> str:
+    """What to do where only later rows decide whether the latest ones are within a limit."""
+    if not of_time:
+        return ""
+    moved = next(
+        (
+            part
+            for one in of_time
+            for part in one.parts
+            if part.estimate.low > 0.0 or part.estimate.high < 0.0
+        ),
+        None,
+    )
+    if moved is None:
+        return "Check again once there are later rows."
+    return (
+        f"The latest rows differ from those before beyond chance, {moved.name}; whether by more "
+        "than the limit, later rows will show. Look on Groups when it began."
+    )
 
 
 def _rows_text(unsure: tuple[CheckResult, ...], n: int) -> str:

@@ -70,6 +70,7 @@ Check(
     remedy="Look on Groups when it began, and find out what changed then: inputs, outcomes, or the "
     "world. Recalibrate or refit on rows from after it, and watch new rows.",
     page="groups",
+    of_time=True,
     method=METHOD.format(
         what="the mean PIT value, and of the share of outcomes in the central 80% interval,"
     ),

@@ -9,7 +9,7 @@ import numpy as np
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.data import FloatArray, check_weight
-from kdcal_core.data.column_kinds import is_number, simple
+from kdcal_core.data.column_kinds import simple
 from kdcal_core.data.times import dates_of, looks_like_dates, time_words
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.diagnostics.influence import Influence, of_some
@@ -47,8 +47,9 @@ def from_when(evidence: Evidence, found: LatestRows) -> str:
     if evidence.times is None:
         return f"from time {first + 1:,} of {int(unit.max()) + 1:,} on"
     column = evidence.once("times", evidence.times).reset_index(drop=True)
-    if is_number(column) and looks_like_dates(simple(column.name), column):
-        column = dates_of(column)
+    if looks_like_dates(simple(column.name), column):
+        dates = dates_of(column)
+        column = column if dates.isna().any() else dates
     return f"from {time_words(column[int(np.argmax(unit == first))])[:40]} on"
 
 
@@ -120,6 +121,7 @@ Check(
     remedy="Look on Groups when it began, and find out what changed then: inputs, labels, or the "
     "world. Recalibrate or refit on rows from after it, and watch new rows.",
     page="groups",
+    of_time=True,
     method=METHOD.format(what="observed minus stated"),
     needs=needs_time,
     influence=_influence,

@@ -33,7 +33,7 @@ from kdcal_core.data.role_guesses import (
     guess_roles,
 )
 from kdcal_core.data.schema import Family, Roles, Table, Task
-from kdcal_core.data.times import FEWEST_TIMES, dates_of, looks_like_dates, may_order_rows
+from kdcal_core.data.times import FEWEST_ASKED, dates_of, looks_like_dates, may_order_rows
 from kdcal_core.text import in_sentence, listed
 
 _UNNAMED = re.compile(r"unnamed_\d+(_\d+)?")  # as pandas calls the index that it wrote
@@ -152,7 +152,7 @@ def _doubt_of_time(frame: pd.DataFrame, taken: set[str]) -> Doubt | None:
     read = {
         name: f"{len(values):,} different ones in {len(frame):,} rows"
         for name, values in different.items()
-        if len(values) >= FEWEST_TIMES and bool(dates_of(values).notna().all())
+        if len(values) >= FEWEST_ASKED and bool(dates_of(values).notna().all())
     }
     if not read:
         return None

@@ -11,6 +11,8 @@ import pandas as pd
 from kdcal_core.data.schema import FloatArray, IntArray
 
 FEWEST_TIMES = 8  # of which the latest can be compared with those before
+FEWEST_ASKED = 30
+"""Times from which on rows are offered an order: fewer say hardly how alike near ones are."""
 MOST_PERIODS = 12
 _FEWEST = 30  # rows of a period, as of declared groups
 _MOSTLY = 0.95
@@ -160,6 +162,8 @@ def periods(
     plain = dates.dt.tz_localize(None) if dates.dt.tz is not None else dates
     some = pd.Series(plain.unique())
     few = (one for one in _UNITS if some.dt.to_period(one[0]).nunique() <= MOST_PERIODS + 1)
+    if (some.dt.day == 1).all() and (some == some.dt.normalize()).all():  # stands for months
+        few = (one for one in few if one[0] not in "DW")
     unit, form = next(few, _UNITS[-1])
     each = plain.dt.to_period(unit)
     used, place = np.unique(each.astype("int64"), return_inverse=True)

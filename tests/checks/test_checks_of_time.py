@@ -8,7 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kdcal_core.checks import Evidence, SummaryEvidence, judge_checks, measure_checks
+from kdcal_core.checks import (
+    Evidence,
+    SummaryEvidence,
+    judge_checks,
+    measure_checks,
+    next_step,
+)
 from kdcal_core.checks.summary_evidence import NEEDS_ROWS
 from kdcal_core.checks.verdicts import CheckResult
 from kdcal_core.data import ScoredSet
@@ -57,8 +63,18 @@ def test_a_model_that_broke_at_the_end_fails_and_says_from_when() -> None:
     assert result.verdict == "fail"
     worst = result.worst
     assert worst.estimate.value == pytest.approx(0.2, abs=0.04)
-    assert worst.name.startswith("from 08.07.2026 on (says 0.20, sees 0.4")
+    assert worst.name.startswith("from 2026-07-08 on (says 0.20, sees 0.4")
     assert "; before 0.20 and 0.20)" in worst.name
+
+
+def test_only_later_rows_decide_an_open_change() -> None:
+    limits = {"KC012": Limit(-0.2, 0.2)}
+    changed = next_step(judge_checks(measure_checks(loans(0.2), ["KC012"]), limits))
+    assert changed.startswith("The latest rows differ from those before beyond chance, from 2026-")
+    assert "Look on Groups when it began." in changed
+    limits = {"KC012": Limit(-0.01, 0.01)}
+    same = next_step(judge_checks(measure_checks(loans(0.0), ["KC012"]), limits))
+    assert same == "Check again once there are later rows."
 
 
 @pytest.mark.parametrize("wrong", [0.0, 0.1])

@@ -225,6 +225,10 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
             "says": "'applied' (100 different ones in 300 rows) holds dates or times",
         },
     ),
+    "loans by the month": (  # too few times to say how alike near ones are
+        csv(frame(month=[f"2026-{1 + i % 12:02}" for i in range(N)], age=AGE, default=EVENT, p=P)),
+        {"target": "default", "features": ("age",)},
+    ),
     "demand by the second": (
         csv(frame(timestamp=1_780_000_000 + 60 * np.arange(N), price=SOLD, forecast=FORECAST)),
         {"task": "regression", "target": "price", "asks": ["time"], "features": ()},

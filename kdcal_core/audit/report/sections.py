@@ -89,7 +89,7 @@ def with_named_groups(content: AuditContent) -> AuditContent:
         replace(
             one, parts=tuple(replace(part, name=f"{column}: {part.name}") for part in one.parts)
         )
-        if one.check.page == "groups"
+        if one.check.place == "in"
         else one
         for one in content.checked.results
     )
