@@ -59,7 +59,7 @@ def _influence(evidence: Evidence) -> list[Influence]:
 Check(
     code="KC026",
     title="Latest forecasts",
-    question="Do the predicted distributions hold to the end of the time?",
+    question="Do the predicted distributions hold up to the latest rows?",
     fault="its calibration changes in the latest rows",
     family="calibration",
     tasks=("regression",),

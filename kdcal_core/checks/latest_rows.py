@@ -110,7 +110,7 @@ def _influence(evidence: Evidence) -> list[Influence]:
 Check(
     code="KC012",
     title="Latest rows",
-    question="Does calibration hold to the end of the time?",
+    question="Does calibration hold up to the latest rows?",
     fault="its calibration changes in the latest rows",
     family="calibration",
     tasks=("classification",),

@@ -546,6 +546,10 @@ def _values_of(values: Any, name: str) -> tuple[GroupColumn, NDArray[Any]]:
             fix="Write a column of text, such as the month of each date, and declare that one.",
             column=name,
         )
+    if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
+        # all of them, because another part of the rows may have the others
+        words = tuple(str(one) for one in column.cat.categories)
+        return GroupColumn(name, np.empty(0), words, True), column.cat.codes.to_numpy()
     code, found = _codes_of(column)
     _check_values(len(found), name)
     numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
@@ -554,8 +558,6 @@ def _values_of(values: Any, name: str) -> tuple[GroupColumn, NDArray[Any]]:
             np.asarray(found, dtype=np.float64) + 0.0, return_inverse=True
         )  # 0.0 makes -0 the same as 0
         known = GroupColumn(name, every)
-    elif isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
-        return GroupColumn(name, np.empty(0), tuple(str(one) for one in found), True), code
     else:
         words, inverse = np.unique([str(one) for one in found], return_inverse=True)
         known = GroupColumn(name, np.empty(0), tuple(str(one) for one in words))

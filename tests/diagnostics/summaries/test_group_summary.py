@@ -144,6 +144,22 @@ def test_gaps_and_intervals_are_those_of_the_rows(k, event, level):
             assert ours.minimum_detectable == pytest.approx(theirs.minimum_detectable, rel=1e-5)
 
 
+def test_stretches_stay_in_order_where_a_part_of_the_rows_has_not_all() -> None:
+    words = ["5 to 9", "10 to 40", "200 to 300"]
+    code = np.repeat([0, 1, 2], 40)
+    frame = pd.DataFrame({"age": pd.Categorical.from_codes(code, words, ordered=True)})
+    rows = ScoredSet(np.full((120, 2), 0.5), code % 2, ("no", "yes"), "", "x")
+
+    def part(some: slice) -> GroupSummary:
+        kept = replace(rows, proba=rows.proba[some], y=rows.y[some])
+        return class_groups(frame.iloc[some], kept, 1)
+
+    found = part(slice(0, 60)) + part(slice(60, None))
+    assert (found.columns[0].words, found.columns[0].ordered) == (tuple(words), True)
+    assert found.columns[0].at(np.arange(3)).cat.categories.tolist() == words
+    assert found.rows.tolist() == [40, 40, 40]
+
+
 def test_categories_count_as_their_words_and_unused_ones_not_at_all():
     words = pd.DataFrame({"ward": ["B", None, "A", "B"]})
     coded = words.astype(pd.CategoricalDtype(["A", "none", "B"]))
