@@ -548,8 +548,9 @@ def _values_of(values: Any, name: str) -> tuple[GroupColumn, NDArray[Any]]:
         )
     if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
         # all of them, because another part of the rows may have the others
-        words = tuple(str(one) for one in column.cat.categories)
-        return GroupColumn(name, np.empty(0), words, True), column.cat.codes.to_numpy()
+        known = GroupColumn(name, np.empty(0), tuple(map(str, column.cat.categories)), True)
+        _check_values(len(known), name)
+        return known, column.cat.codes.to_numpy()
     code, found = _codes_of(column)
     _check_values(len(found), name)
     numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
