@@ -87,9 +87,13 @@ def _ready_panels(panels: Panels | None) -> Panels | None:
 
 
 def dragged(make: Callable[P, Chart], mode: str, *args: P.args, **kwargs: P.kwargs) -> Chart:
-    """The chart with another mode of dragging: "select", "zoom" or "pan"."""
+    """The chart with another mode of dragging: "select", "zoom" or "pan".
+
+    Streamlit sets the mode of clicks that belongs to it; plotly would draw another one twice.
+    """
     made = make(*args, **kwargs)
-    return replace(made, figure=made.figure.update_layout(dragmode=mode))
+    click = "event" if mode == "select" else "event+select"
+    return replace(made, figure=made.figure.update_layout(dragmode=mode, clickmode=click))
 
 
 def drawn_square(make: Callable[P, Chart], *args: P.args, **kwargs: P.kwargs) -> Chart:

@@ -412,7 +412,7 @@ def _panel_alone(
         ],
         {
             "template": template(dark),
-            "height": _TOP + side / share + _BOTTOM,
+            "height": round(_TOP + side / share + _BOTTOM),
             "margin": {"l": 28, "r": 6, "t": _TOP, "b": _BOTTOM},
             "annotations": [words | {"font": {"size": 14, "color": palette(dark).text}}],
             "showlegend": False,

@@ -126,7 +126,7 @@ def local_map_figure(
         xaxis={"title_text": escape_html(x_title, limit=60)},
         yaxis={"title_text": escape_html(y_title, limit=60)},
         dragmode="select",
-        clickmode="event+select",
+        clickmode="event",
         legend={"itemsizing": "constant"},
         margin={"t": 72},
     )

@@ -346,6 +346,7 @@ def _layout(
         "height": height,
         "margin": {"l": 58, "t": _TOP, "b": _BOTTOM},
         "dragmode": "select",
+        "clickmode": "event",
         "legend": {"y": 1 + 28 / (height - _TOP - _BOTTOM)},
     }
     # a frame, because a map that ends white cannot be told from a white page
