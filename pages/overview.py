@@ -23,8 +23,6 @@ if review is not None:
         line = st.container(horizontal=True)
         left, right = line.container(), line.container(width=parts.PICTURE_WIDTH)
         listed, running = left.container(), left.container()
-        with right:
-            parts.picture(review, which)
         with running:
             further = checked.thorough(review, which)
             compared = checked.baseline(review)
@@ -38,3 +36,5 @@ if review is not None:
             parts.onward(review, judged)
         with listed:
             parts.checks(judged, compared)
+        with right:  # last: the browser's first figure of a visit takes half a second
+            parts.picture(review, which)
