@@ -13,7 +13,7 @@ from app.load.event_choice import event_choice
 from app.load.kept_reviews import link_to_kept
 from app.load.role_form import OUTPUT, TARGET, roles_sentence
 from app.load.server_folder import server_folder
-from app.shared import navigation, session, tour, uploads, waiting
+from app.shared import navigation, page_top, session, tour, uploads, waiting
 from app.shared.emphasis import emphasis
 from app.shared.labels import unique_labels
 from app.shared.reviews_here import Used
@@ -35,12 +35,13 @@ from kdcal_core.review import (
     accept_rows,
     confirm_class,
     constant_target,
+    doubt_of_table,
+    doubts_of_classes,
     doubts_of_folders,
     doubts_of_rows,
     may_be_swapped,
     move_table,
     no_target_words,
-    open_doubts,
     samples,
     score,
     settle,
@@ -155,13 +156,35 @@ def about_sample(review: Review) -> None:
 
 
 def settle_doubts(review: Review) -> None:
-    """Under the header's doubts: what settles each of them by one click."""
-    if not open_doubts(review) or waiting.busy(review.id):
-        return
-    for doubt in review.doubts:
-        _choices(review, doubt)
-    for at, name in enumerate(review.unplaced):
-        _unplaced(review, at, name)
+    """Every open doubt, each directly above what settles it by one click."""
+    busy = waiting.busy(review.id)
+    _closed(review)
+    for one in review.doubts:
+        page_top.doubt(one.sentence)
+        if not busy:
+            _choices(review, one)
+    if partial_columns := doubts_of_folders(review):
+        for sentence in partial_columns:
+            page_top.doubt(sentence)
+        if not busy and st.button(
+            "Go on without these columns",
+            icon=":material/check:",
+            help="To use them, write them into every file of the folder and read it again.",
+        ):
+            accept_folders(session.workspace(), review.id)
+            st.rerun()
+    for at, (name, table) in enumerate(review.unplaced.items()):
+        page_top.doubt(doubt_of_table(review, table))
+        if not busy:
+            _unplaced(review, at, name)
+    for sentence in doubts_of_classes(review):
+        page_top.doubt(sentence)
+    if not busy:
+        _classes(review)
+
+
+def _classes(review: Review) -> None:
+    """What settles the doubts about which class a probability belongs to."""
     roles = review.roles
     guessed = roles is not None and roles.class_by != "name"
     with st.container(horizontal=True):
@@ -183,13 +206,6 @@ def settle_doubts(review: Review) -> None:
             if st.button(f"It is the probability of {name}", icon=":material/check:"):
                 confirm_class(session.workspace(), review.id)
                 st.rerun()
-        if doubts_of_folders(review) and st.button(
-            "Go on without these columns",
-            icon=":material/check:",
-            help="To use them, write them into every file of the folder and read it again.",
-        ):
-            accept_folders(session.workspace(), review.id)
-            st.rerun()
         if doubts_of_rows(review) and st.button(
             "The roles are right",
             icon=":material/check:",
@@ -198,6 +214,32 @@ def settle_doubts(review: Review) -> None:
         ):
             accept_rows(session.workspace(), review.id)
             st.rerun()
+
+
+def _closed(review: Review) -> None:
+    """That an answer closed another question, as long as it holds, and how to change it."""
+    about = st.session_state.get(f"closed_by_{review.id}")
+    roles = review.roles
+    if about is None or roles is None:
+        return
+    said = ""
+    if about == "cluster" and roles.cluster is not None:
+        name = escape_markdown(roles.cluster, 40)
+        said = (
+            f"Rows of one {name} are now treated together; an order in time cannot be given "
+            "beside it."
+        )
+    elif about == "time" and roles.time is not None:
+        name = escape_markdown(roles.time, 40)
+        said = (
+            f"Rows are now in the order of {name}; rows that belong together cannot be named "
+            "beside it."
+        )
+    if said:
+        st.info(
+            f'{said} To change it, choose other roles under "What each column is for".',
+            icon=":material/info:",
+        )
 
 
 def _unplaced(review: Review, at: int, name: str) -> None:
@@ -235,6 +277,7 @@ def _choices(review: Review, doubt: Doubt) -> None:
                 key=f"answer_{doubt.about}_{at}",
                 width="stretch",
             ):
+                _note_closed(review, doubt, choice)
                 waiting.start(
                     partial(_settle, session.workspace(), review, doubt.about, choice.answer),
                     title="Reading the columns again",
@@ -244,6 +287,13 @@ def _choices(review: Review, doubt: Doubt) -> None:
                 st.rerun()
             if shows := _shows(review, doubt, choice):
                 st.caption(escape_markdown(shows[0].upper() + shows[1:], 240))
+
+
+def _note_closed(review: Review, doubt: Doubt, choice: Choice) -> None:
+    """Remember an answer that closes the question beside it: clusters or time, not both."""
+    exclude = {"cluster", "time"}
+    if choice.answer and doubt.about in exclude <= {one.about for one in review.doubts}:
+        st.session_state[f"closed_by_{review.id}"] = doubt.about
 
 
 def _shows(review: Review, doubt: Doubt, choice: Choice) -> str:

@@ -23,7 +23,15 @@ from kdcal_core.checks import (
     next_step,
 )
 from kdcal_core.errors import InputError
-from kdcal_core.review import Review, View, Which, note_verdict, set_question, undeclared_groups
+from kdcal_core.review import (
+    Review,
+    View,
+    Which,
+    note_verdict,
+    open_questions,
+    set_question,
+    undeclared_groups,
+)
 from kdcal_core.tasks import set_reliability, verdict_edition
 from kdcal_core.text import escape_label, escape_markdown, in_sentence, listed
 
@@ -150,7 +158,8 @@ def what_next(review: Review, checked: CheckedReview, further: Answer, compared:
     running = further.running or not compared.complete
     complete = not running and further.measured is not None
     undeclared = undeclared_groups(review, declared(review))
-    said = [next_step(checked, complete=complete, undeclared=undeclared)]
+    questions = open_questions(review)
+    said = [next_step(checked, complete=complete, undeclared=undeclared, questions=questions)]
     # that they run says the job's card: here it would often take a line more, for a while
     if not running and further.measured is None:
         said.append("Further checks have ended without a result: start them again below.")

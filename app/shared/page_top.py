@@ -88,8 +88,8 @@ def header(review: Review | None, *, in_full: bool = False, together: str = "") 
     review : Review or None
         Nothing is shown of None, and of a review without tables.
     in_full : bool, default=False
-        Whether doubts stand whole below the line, as where they are settled, or their beginning
-        opens them. The page's answer then stays where it is.
+        Whether doubts are left to the page, which settles each below its own question, and not
+        opened by their beginning. The page's answer then stays where it is.
     together : str, optional
         How rows that depend on one another are treated. Untrusted text.
     """
@@ -100,7 +100,6 @@ def header(review: Review | None, *, in_full: bool = False, together: str = "") 
     doubts, shared = open_doubts(review), copies(review)
     if in_full:
         st.caption(_reviewed(review))
-        _whole(doubts, _DOUBT)
         _whole(shared, _COPIES)
         return
     beginning = _BEGINNING if sum(map(bool, (doubts, shared, together))) == 1 else _SHARED
@@ -145,6 +144,11 @@ def _reviewed(review: Review) -> str:
         family = review.roles.family if review.roles else None
         parts.append(f"regression ({FAMILIES[family].title.lower()})" if family else "regression")
     return " · ".join([*parts, rows])
+
+
+def doubt(sentence: str) -> None:
+    """An open doubt in full, above what settles it."""
+    _whole([sentence], _DOUBT)
 
 
 def _doubts_to_open(doubts: tuple[str, ...], what: str, beginning: int) -> None:

@@ -20,7 +20,7 @@ from kdcal_core.checks import (
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.models import Features
-from kdcal_core.review import PARTS, Review, ReviewData, Which, undeclared_groups
+from kdcal_core.review import PARTS, Review, ReviewData, Which, open_questions, undeclared_groups
 from kdcal_core.store.disk import digest_of
 from kdcal_core.tasks import EqualSets, Sets, evidence_of, review_task
 from kdcal_core.tasks.decorators import require_scored
@@ -151,6 +151,7 @@ def of_calibrator(
             content.checked,
             keep="the model with this calibrator",
             undeclared=undeclared_groups(calibrated.source, settings.groups),
+            questions=open_questions(calibrated.source),
         ),
         calibrator=calibrated.facts,
     )

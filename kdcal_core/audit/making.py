@@ -33,7 +33,7 @@ from kdcal_core.diagnostics import (
 from kdcal_core.errors import InputError
 from kdcal_core.jobs.builds import files_digest, installed
 from kdcal_core.progress import part_of
-from kdcal_core.review import PARTS, Review, open_doubts, undeclared_groups
+from kdcal_core.review import PARTS, Review, open_doubts, open_questions, undeclared_groups
 from kdcal_core.review.review import input_columns
 from kdcal_core.statistics import GroupSums
 from kdcal_core.tasks import (
@@ -160,7 +160,11 @@ def content_of(
         measured=measured,
         checked=checked,
         headline=headline(checked),
-        next_step=next_step(checked, undeclared=undeclared_groups(review, settings.groups)),
+        next_step=next_step(
+            checked,
+            undeclared=undeclared_groups(review, settings.groups),
+            questions=open_questions(review),
+        ),
         estimates=estimates,
         charts=charts,
         baseline=settings.baseline.without_sums if settings.baseline else None,

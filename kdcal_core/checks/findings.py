@@ -180,6 +180,7 @@ def next_step(
     complete: bool = True,
     keep: str = "the model as it is",
     undeclared: Sequence[str] = (),
+    questions: Sequence[str] = (),
 ) -> str:
     """What to do now, and what the best of the repairs that were tried gains.
 
@@ -197,12 +198,32 @@ def next_step(
     undeclared : sequence of str
         Columns by which groups could be declared. They are named where a check of groups has no
         answer.
+    questions : sequence of str
+        Open questions about the data, as `kdcal_core.review.open_questions` words them. They come
+        before all else, because every number may change with the answer.
 
     Examples
     --------
     >>> next_step(CheckedReview((), 0.95, 900))
     'Nothing. Keep the model as it is, and check again on new rows.'
+    >>> next_step(CheckedReview((), 0.95, 900), questions=["is 'a' or 'b' the target?"])
+    "Answer the open question: is 'a' or 'b' the target? Keep the model as it is, and check again \
+on new rows."
     """
+    step = _step(checked, complete, keep, undeclared)
+    if not questions:
+        return step
+    what = "the open question" if len(questions) == 1 else f"{len(questions):,} open questions"
+    asked = f"Answer {what}: {' '.join([questions[0], *map(_capital, questions[1:])])}"
+    return f"{asked} {step.removeprefix('Nothing. ')}".rstrip()
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def _step(checked: CheckedReview, complete: bool, keep: str, undeclared: Sequence[str]) -> str:
+    """What to do now with the model."""
     failed, unsure = checked.of("fail"), checked.of("not enough evidence")
     for one in failed:
         if one.check.lasting and one.check.family == "data":

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from kdcal_core.data.column_doubts import About
 from kdcal_core.data.folder_parts import doubt_of_partial
 from kdcal_core.data.labels import doubts_of_roles, swapped
 from kdcal_core.data.schema import CONFIDENCES, Roles
@@ -33,9 +34,49 @@ def open_doubts(review: Review) -> tuple[str, ...]:
     ()
     """
     columns = tuple(doubt.sentence for doubt in review.doubts)
-    guessed = doubts_of_roles(review.roles or Roles(), review.classes)
     tables = (doubt_of_table(review, table) for table in review.unplaced.values())
-    return (*columns, *doubts_of_folders(review), *tables, *guessed, *_said_once(review))
+    return (*columns, *doubts_of_folders(review), *tables, *doubts_of_classes(review))
+
+
+def doubts_of_classes(review: Review) -> tuple[str, ...]:
+    """A guessed class of a single column, and scored rows that contradict the classes."""
+    return (*doubts_of_roles(review.roles or Roles(), review.classes), *_said_once(review))
+
+
+_ASKED: dict[About, str] = {
+    "target": "which column is the target?",
+    "classes": "what are the model's classes, in its order?",
+    "scale": "are the outputs shares or percentages?",
+    "order": "which column is which?",
+    "level": "what is the level of the interval?",
+    "outputs": "which column holds the predictions?",
+}
+
+
+def open_questions(review: Review) -> tuple[str, ...]:
+    """Each open question about columns and classes in one short sentence; untrusted text.
+
+    Examples
+    --------
+    >>> from kdcal_core.data import Choice, Doubt
+    >>> doubt = Doubt("time", "...", (Choice("day", "Order the rows by day"), Choice("", "No")))
+    >>> open_questions(Review("some-id", doubts=(doubt,)))
+    ("are the rows in the order of 'day'?",)
+    """
+    asked = []
+    for one in review.doubts:
+        names = listed(
+            [f"{choice.answer[:40]!r}" for choice in one.choices if choice.answer], 3, last="or"
+        )
+        if one.about == "cluster":
+            asked.append(f"do rows of one {names} belong together?")
+        elif one.about == "time":
+            asked.append(f"are the rows in the order of {names}?")
+        else:
+            asked.append(_ASKED[one.about])
+    if doubts_of_roles(review.roles or Roles(), review.classes):
+        asked.append("which class do the probabilities belong to?")
+    return tuple(asked)
 
 
 def doubts_of_folders(review: Review) -> tuple[str, ...]:

@@ -581,6 +581,27 @@ def test_the_order_in_time_is_asked_for_and_taken_with_one_click(app):
     _press(app, "Score the rows")
 
 
+def test_each_question_stands_above_its_buttons_and_a_closed_one_is_named(app):
+    days = pd.date_range("2026-01-01", periods=200).strftime("%d.%m.%Y")
+    frame = _predictions(600).assign(day=np.repeat(days, 3), customer_id=np.tile(range(300), 2))
+    _upload(app, "calibration", "loans.csv", _csv(frame))
+    settle(app)
+    shown = [
+        one.value if one.type == "warning" else one.label
+        for one in app.main
+        if one.type == "warning" or (one.key or "").startswith("answer_")
+    ]
+    kinds = ["holds dates" in one or "what several rows" in one for one in shown]
+    assert kinds == [True, False, False, True, False, False]
+    _press(app, shown[1])
+    settle(app)
+    _assert_healthy(app)
+    assert not app.warning
+    (said,) = [one.value for one in app.info if "together" in one.value]
+    assert "Rows of one customer" in said
+    assert "an order in time cannot be given beside it. To change it" in said
+
+
 @pytest.mark.parametrize(
     ("answer", "cluster"),
     [("Keep rows of one patient together", "patient"), ("Every row counts by itself", None)],

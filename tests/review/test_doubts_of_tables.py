@@ -11,6 +11,7 @@ import pytest
 import skops.io
 from sklearn.linear_model import LogisticRegression
 
+from kdcal_core.checks import CheckedReview, next_step
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
     Review,
@@ -22,6 +23,7 @@ from kdcal_core.review import (
     doubts_of_rows,
     first_look,
     open_doubts,
+    open_questions,
     read_review,
     score,
     set_roles,
@@ -242,3 +244,21 @@ def test_what_differs_between_sets_in_numbers_alone_is_said_once(workspace: Work
     first, second = doubts_of_rows(scored)
     assert open_doubts(replace(scored, accepted=(first,))) == (second,)
     assert open_doubts(accept_rows(workspace, review.id)) == ()
+
+
+def test_an_open_question_is_the_first_next_step(workspace: Workspace) -> None:
+    days = pd.date_range("2026-01-01", periods=200).strftime("%Y-%m-%d")
+    table = (
+        LOANS.drop(columns="default")
+        .iloc[np.repeat(np.arange(300), 2)]
+        .assign(customer_id=np.tile(np.arange(300), 2), day=np.repeat(days, 3))
+    )
+    review = loaded(workspace, table)
+    questions = open_questions(review)
+    assert questions == (
+        "do rows of one 'customer_id' belong together?",
+        "are the rows in the order of 'day'?",
+    )
+    step = next_step(CheckedReview((), 0.95, 900), questions=questions)
+    assert step.startswith(f"Answer 2 open questions: {questions[0]} Are the rows in")
+    assert open_questions(settle(workspace, review.id, "cluster", "customer_id")) == ()
