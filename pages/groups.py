@@ -18,4 +18,4 @@ if review is not None:
         found = parts.measured(review, which, columns)
         if found is not None:
             repaired = parts.forest(review, which, columns, found)
-            parts.table(found, repaired)
+            parts.table(review, columns, found, repaired)

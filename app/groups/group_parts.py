@@ -73,6 +73,11 @@ def _kept_as(review: Review, columns: tuple[str, ...]) -> tuple[str, str]:
     return "groups", "Declared groups"
 
 
+def _noun(review: Review, columns: tuple[str, ...]) -> str:
+    """What a part of the rows is called."""
+    return "period" if columns == (_time(review),) else "group"
+
+
 def _declare(review_id: str, key: str) -> None:
     """Callback: the groups just chosen become those of the review's question."""
     workspace = session.workspace()
@@ -138,23 +143,24 @@ def distributions(review: Review, which: Which, columns: tuple[str, ...]) -> Non
     found = set_results.of(review, set_pit_groups, which=which, columns=list(columns))
     if found is None:
         return
-    in_time = columns == (_time(review),)
+    noun = _noun(review, columns)
+    in_time = noun == "period"
     kept = _kept_as(review, columns)
     chart = drawn_once(pit_groups_chart, found, columns, dark=is_dark(), ranked=not in_time)
     st.header(escape_markdown(chart.finding, 600), anchor=False)
     with st.container(border=True):
-        st.caption("Mean PIT value of every group, with its 95% interval")
+        st.caption(f"Mean PIT value of every {noun}, with its 95% interval")
         seen(
             *(review, *kept, "groups", pit_groups_chart, found, columns),
             ranked=not in_time,
-            settings=f"groups of {listed(columns)}; {which} set",
+            settings=f"{noun}s of {listed(columns)}; {which} set",
         )
         show(chart, key="groups_pit", of=f"{review.title} {which}", finding=False)
     show_table(
-        pd.DataFrame([_pit_row(one) for one in found.regions if one.n]),
+        pd.DataFrame([_pit_row(one, noun) for one in found.regions if one.n]),
         key="groups_table",
         column_config={
-            "Group": st.column_config.TextColumn(width="medium"),
+            noun.capitalize(): st.column_config.TextColumn(width="medium"),
             "Rows": st.column_config.NumberColumn(format="localized"),
             "Location": st.column_config.TextColumn(
                 help="Mean PIT value minus one half: above 0 predictions are too low."
@@ -164,7 +170,7 @@ def distributions(review: Review, which: Which, columns: tuple[str, ...]) -> Non
                 "above 0 the stated spread is too narrow."
             ),
         },
-        alt="Every group with its rows, verdict, place and spread of the PIT values",
+        alt=f"Every {noun} with its rows, verdict, place and spread of the PIT values",
     )
     on_overview = (
         "The check of the latest forecasts on Overview compares them with those before."
@@ -173,14 +179,14 @@ def distributions(review: Review, which: Which, columns: tuple[str, ...]) -> Non
         "that hold for all checks together."
     )
     st.caption(
-        "Intervals here are of each group alone, and verdicts come from p values corrected for all "
-        f"groups. {on_overview}"
+        f"Intervals here are of each {noun} alone, and verdicts come from p values corrected for "
+        f"all {noun}s. {on_overview}"
     )
 
 
-def _pit_row(one: Region) -> dict[str, object]:
+def _pit_row(one: Region, noun: str) -> dict[str, object]:
     return {
-        "Group": one.words,
+        noun.capitalize(): one.words,
         "Rows": one.n,
         "Verdict": FAULTS[one.fault].capitalize(),
         "Location": estimate_text(one.gap, chance=False),
@@ -196,16 +202,16 @@ def forest(
 
     Returns the calibrated version, where one is chosen.
     """
-    headline = st.empty()
+    headline, noun = st.empty(), _noun(review, columns)
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
             on_overview = (
                 "the check on Overview compares the latest rows with those before."
-                if columns == (_time(review),)
+                if noun == "period"
                 else "those of the check on Overview hold for all checks together."
             )
             st.caption(
-                f"Of {escape_markdown(found.target, 120)}. Intervals here hold for all groups "
+                f"Of {escape_markdown(found.target, 120)}. Intervals here hold for all {noun}s "
                 f"together; {on_overview}"
             )
             method = choose_version(review, "groups")
@@ -214,7 +220,8 @@ def forest(
         seen(
             *(review, *_kept_as(review, columns), "groups", groups_chart, found),
             repaired=repaired,
-            settings=f"groups of {listed(columns)}{with_version}; {which} set",
+            noun=noun,
+            settings=f"{noun}s of {listed(columns)}{with_version}; {which} set",
         )
         chart = drawn_once(
             groups_chart,
@@ -222,6 +229,7 @@ def forest(
             dark=is_dark(),
             repaired=repaired,
             narrow=in_browser.is_narrow(),
+            noun=noun,
         )
         show(chart, key="groups_forest", of=f"{review.title} {which}", finding=False)
     headline.header(escape_markdown(chart.finding, 600), anchor=False)
@@ -240,9 +248,11 @@ def _repaired(
     return None if found is None else RepairedBy(found.table, method, found.name)
 
 
-def table(found: GroupTable, repaired: RepairedBy | None) -> None:
+def table(
+    review: Review, columns: tuple[str, ...], found: GroupTable, repaired: RepairedBy | None
+) -> None:
     """Every group in numbers, as the model and as the calibrated version state it."""
-    groups = (*found.groups, found.overall)
+    groups, noun = (*found.groups, found.overall), _noun(review, columns)
     tables = {
         "Measures": pd.DataFrame([_measures(one) for one in groups]),
         "Evidence": pd.DataFrame([_evidence(one) for one in groups]),
@@ -251,27 +261,32 @@ def table(found: GroupTable, repaired: RepairedBy | None) -> None:
         after = (*repaired.table.groups, repaired.table.overall)
         name = f"With {escape_label(repaired.name, 40)}"
         tables[name] = pd.DataFrame([_after(one) for one in after])
-    sections("groups_sections", {name: partial(_shown, name, one) for name, one in tables.items()})
+    called = {"Group": noun.capitalize()}
+    shown = {
+        name: partial(_shown, name, one.rename(columns=called), noun)
+        for name, one in tables.items()
+    }
+    sections("groups_sections", shown)
 
 
-def _shown(name: str, rows: pd.DataFrame) -> None:
+def _shown(name: str, rows: pd.DataFrame, noun: str) -> None:
     show_table(
         rows,
         key=f"groups_table_{name.partition(' ')[0].lower()}",
         column_config={
-            "Group": st.column_config.TextColumn(width=_GROUP_PIXELS),
+            noun.capitalize(): st.column_config.TextColumn(width=_GROUP_PIXELS),
             "Rows": st.column_config.NumberColumn(format="localized"),
             "Smallest gap found": st.column_config.TextColumn(
                 help="The gap that four of five samples of this size would have shown, after the "
-                "correction for all groups."
+                f"correction for all {noun}s."
             ),
             "Jeffreys p value": st.column_config.TextColumn(
                 help="The probability that the event happens at most as often as stated, given "
                 "these rows. A small one means that the stated probability is too low. Banks "
-                "report it for each rating grade (ECB 2019); it is not corrected for all groups."
+                f"report it for each rating grade (ECB 2019); it is not corrected for all {noun}s."
             ),
         },
-        alt=f"Every group with its {', '.join(rows.columns[1:]).lower()}",
+        alt=f"Every {noun} with its {', '.join(rows.columns[1:]).lower()}",
     )
 
 

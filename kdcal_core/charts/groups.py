@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from kdcal_core.charts.chart import Chart, panel
 from kdcal_core.charts.marks import dot_panels, mark, strokes
 from kdcal_core.charts.palette import Palette, method_style, palette
-from kdcal_core.charts.regions import regions_chart
+from kdcal_core.charts.regions import lines_alt, regions_chart, regions_table
 from kdcal_core.charts.stacked import stacked
 from kdcal_core.diagnostics import (
     Estimate,
@@ -43,6 +43,13 @@ A calibrated version, where one is chosen, stands below the model on the line of
 fitted on the calibration set and judged on other rows. Most calibrators treat all rows alike, so
 that a group may stay wrong, or become so, while the rows as a whole are right.
 """
+_OF_PIT = """
+Each line is a group, with the mean of its PIT values and its interval. At one half, the tick,
+predictions are neither too high nor too low. The colours show the fault, from the location and the
+spread of the PIT values (Torres et al., section 2); a hollow mark differs by no more than chance
+explains. All rows (500,000 drawn ones if there are a million or more) judge, because no outcome was
+used to define the groups; p values are corrected for the number of groups (Holm).
+"""
 _MEASURES = ("gap", "rate", "error", "area")
 _APART = 0.16  # of a line's height, so that model and calibrated version do not hide each other
 
@@ -65,26 +72,28 @@ def groups_chart(
     dark: bool = False,
     repaired: RepairedBy | None = None,
     narrow: bool = False,
+    noun: str = "group",
 ) -> Chart:
     """Every group by observed minus stated, rate, calibration error and AUC.
 
     With ``repaired``, a calibrated version stands below the model on every line. There is no panel
-    for an AUC that no group has. On a ``narrow`` page panels stand one below the other.
+    for an AUC that no group has. On a ``narrow`` page panels stand one below the other. ``noun`` is
+    what one group is called: "group" or "period".
     """
-    words = groups_finding(found)
+    words = groups_finding(found, noun)
     panels = "Four panels" if len(_shown(found)) == len(_MEASURES) else "Three panels"
     if repaired is not None:
-        words += f" {_repaired_words(found, repaired)}"
+        words += f" {_repaired_words(found, repaired, noun)}"
     figure = _figure(found, dark, repaired)
     if narrow:
         figure.update_layout(stacked(figure.to_dict()["layout"]), overwrite=True)
     return Chart(
         figure,
         finding=words,
-        alt=f"{panels} with a line for each of {len(found.groups)} groups. {words}",
-        how_to_read=FOREST,
-        table=lambda: groups_table(found, repaired),
-        name="groups",
+        alt=f"{panels} with a line for each of {len(found.groups)} {noun}s. {words}",
+        how_to_read=FOREST.replace("group", noun),
+        table=lambda: groups_table(found, repaired).rename(columns={"group": noun}),
+        name=f"{noun}s",
     )
 
 
@@ -94,20 +103,28 @@ def pit_groups_chart(
     """Every declared group of a regression by the mean of its PIT values.
 
     ``columns`` are those that divide the rows. A single one stands before names of its values.
-    Lines are ordered as by :func:`kdcal_core.charts.regions.ordered_regions`.
+    Lines are ordered as by :func:`kdcal_core.charts.regions.ordered_regions`; without ``ranked``
+    they are periods in their order, and are called so.
     """
+    noun = "group" if ranked else "period"
     if len(columns) == 1:
         each = (replace(one, words=f"{columns[0]}: {one.words}") for one in found.regions)
         found = replace(found, regions=tuple(each))
+    chart = regions_chart(found, dark=dark, ranked=ranked)
     return replace(
-        regions_chart(found, dark=dark, ranked=ranked), finding=pit_groups_finding(found)
+        chart,
+        finding=pit_groups_finding(found, noun),
+        alt=lines_alt(found, noun),
+        how_to_read=_OF_PIT.replace("group", noun),
+        table=lambda: regions_table(found).rename(columns={"region": noun}),
+        name=f"{noun}s",
     )
 
 
-def _repaired_words(found: GroupTable, repaired: RepairedBy) -> str:
+def _repaired_words(found: GroupTable, repaired: RepairedBy, noun: str) -> str:
     wrong = [one for one in repaired.table.groups if one.region.fault != "none"]
     if not wrong:
-        return f"With {repaired.name}, no group is off by more than chance."
+        return f"With {repaired.name}, no {noun} is off by more than chance."
     worst = clearest(wrong)
     before = {one.name for one in found.groups if one.region.fault != "none"}
     lead = ": " if len(wrong) == 1 else ", most clearly "

@@ -418,13 +418,19 @@ def _redrawn_words(search: RegionSearch) -> str:
 
 def tree_alt(search: RegionSearch) -> str:
     """Alternative text of the picture: at most twelve regions, with stated and observed values."""
+    if search.tree is None:
+        return f"A column's {lines_alt(search, 'region')}"
+    return f"A tree of {lines_alt(search, 'region')}"
+
+
+def lines_alt(search: RegionSearch, noun: str) -> str:
+    """At most twelve of the regions, each called ``noun``, with stated and observed values."""
     text = []
     for one in search.regions:
         number, _, says = region_caption(one, regression=search.regression).partition(": ")
         fault = "" if search.regression else f", {FAULTS[one.fault]}"  # its caption has it
-        text.append(f"region {number} ({one.words}) {says}{fault}")
-    kind = "A tree of" if search.tree is not None else "A column's"
-    return f"{kind} {counted(len(search.regions), 'region')}: {listed(text, 12, between=';')}."
+        text.append(f"{noun} {number} ({one.words}) {says}{fault}")
+    return f"{counted(len(search.regions), noun)}: {listed(text, 12, between=';')}."
 
 
 def _judged(search: RegionSearch) -> int:

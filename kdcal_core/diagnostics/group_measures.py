@@ -199,13 +199,16 @@ def measure_groups(
     return GroupTable(groups, overall, level, judged.target)
 
 
-def groups_finding(found: GroupTable) -> str:
-    """Which groups are wrong, the clearest with its numbers, or what could have been found."""
+def groups_finding(found: GroupTable, noun: str = "group") -> str:
+    """Which groups are wrong, the clearest with its numbers, or what could have been found.
+
+    ``noun`` names one of them, such as "period".
+    """
     wrong = [one for one in found.groups if one.region.fault != "none"]
     if wrong:
         worst = clearest(wrong)
         region = worst.region
-        count = _off(len(wrong), len(found.groups))
+        count = _off(len(wrong), len(found.groups), noun)
         lead = f"{count}, most clearly" if len(wrong) > 1 else f"{count}:"
         share = value_text(worst.rate, region.stated)
         return (
@@ -214,16 +217,16 @@ def groups_finding(found: GroupTable) -> str:
         )
     gaps = sorted(min(one.region.minimum_detectable, 1.0) for one in found.groups)
     if not gaps:
-        return "No group has rows."
+        return f"No {noun} has rows."
     smallest, largest = number_text(gaps[0], 0.01), number_text(gaps[-1], 0.01)
     only = (
         f"is {smallest}"
         if smallest == largest
-        else (f"lies between {smallest} and {largest}, by the group's rows")
+        else (f"lies between {smallest} and {largest}, by the {noun}'s rows")
     )
     return (
-        f"{_off(0, len(found.groups))} on the mean{_uneven(found)}. The smallest gap that would "
-        f"have been found four times out of five {only}."
+        f"{_off(0, len(found.groups), noun)} on the mean{_uneven(found)}. The smallest gap that "
+        f"would have been found four times out of five {only}."
     )
 
 
@@ -255,7 +258,7 @@ def clearest(groups: Sequence[GroupMeasures]) -> GroupMeasures:
     return min(groups, key=lambda one: (one.region.p_value, -abs(one.gap.value)))
 
 
-def _off(wrong: int, groups: int) -> str:
+def _off(wrong: int, groups: int, noun: str = "group") -> str:
     """How many groups are off by more than chance, without a full stop.
 
     Examples
@@ -266,18 +269,20 @@ def _off(wrong: int, groups: int) -> str:
     ('The only group is off by more than chance', 'The only group is not off by more than chance')
     """
     if groups == 1:
-        return f"The only group is {'' if wrong else 'not '}off by more than chance"
+        return f"The only {noun} is {'' if wrong else 'not '}off by more than chance"
     verb = "are" if wrong > 1 else "is"
-    return f"{wrong or 'None'} of {groups} groups {verb} off by more than chance"
+    return f"{wrong or 'None'} of {groups} {noun}s {verb} off by more than chance"
 
 
-def pit_groups_finding(found: RegionSearch) -> str:
+def pit_groups_finding(found: RegionSearch, noun: str = "group") -> str:
     """Which groups' distributions are wrong, the clearest with its numbers.
 
     Parameters
     ----------
     found : RegionSearch
         The groups of a regression, by :func:`kdcal_core.diagnostics.describe_pit_regions`.
+    noun : str, default="group"
+        What one of them is called.
 
     Examples
     --------
@@ -289,8 +294,8 @@ def pit_groups_finding(found: RegionSearch) -> str:
     """
     judged = [one for one in found.regions if one.n]
     if not judged:
-        return "No group has rows."
-    count = f"{_off(len(found.faulty), len(judged))}."
+        return f"No {noun} has rows."
+    count = f"{_off(len(found.faulty), len(judged), noun)}."
     if found.faulty:
         return f"{count} {region_finding(found.faulty[0], regression=True)}"
     return count

@@ -186,6 +186,9 @@ def test_rows_in_order_of_time_stand_by_their_periods(workspace: Workspace) -> N
         assert not at.pills
         lines = [str(one) for one in specs(at)[0]["layout"]["yaxis"]["ticktext"]]
         assert [line.rpartition(" ")[2] for line in lines] == [f"2026-0{k}" for k in range(1, 6)]
+        assert "5 periods" in at.header[0].value
+        assert at.dataframe[0].value.columns[0] == "Period"
+        assert "all periods" in words(at)
         at = healthy(settle(at.segmented_control[0].set_value("groups").run()))
         assert "Declare them before you look" in words(at)
         assert not read_review(workspace, made).question.groups
