@@ -293,28 +293,36 @@ def _cost(view: Decided) -> None:
     given = ", ".join(
         f"{label.lower()} {known[field]:g}" for label, field in _CASES if known.get(field)
     )
-    label = f"Costs: {given or 'missed event 1, false alarm 1'}"
+    label = f"Costs: {given or 'assumed equal'}"
     with st.popover(label, icon=":material/tune:", type=quiet(), key="decision_costs"):
         costs = _costs(view)
     if costs is None:
         return
-    best = best_threshold(view.deciding, costs)
     by = view.deciding_by
     titled = "cost", "Mean cost by threshold"
-    _seen(view, *titled, cost_chart, view.deciding, costs, view.threshold, by=by)
+    _seen(view, *titled, cost_chart, view.deciding, costs, view.threshold, by=by, given=bool(known))
     show(
-        drawn_once(cost_chart, view.deciding, costs, view.threshold, dark=is_dark(), by=by),
+        drawn_once(
+            cost_chart,
+            view.deciding,
+            costs,
+            view.threshold,
+            dark=is_dark(),
+            by=by,
+            given=bool(known),
+        ),
         key="expected_cost",
         of=view.of,
     )
-    scale = _Scale.of(view.counts.rate, view.threshold)
-    percent = scale.percent(best.advised(costs))
-    st.button(
-        f"Use {scale.form % percent} as the threshold",
-        icon=":material/my_location:",
-        on_click=_use,
-        args=(view, percent),
-    )
+    if known:
+        scale = _Scale.of(view.counts.rate, view.threshold)
+        percent = scale.percent(best_threshold(view.deciding, costs).advised(costs))
+        st.button(
+            f"Use {scale.form % percent} as the threshold",
+            icon=":material/my_location:",
+            on_click=_use,
+            args=(view, percent),
+        )
     if view.repaired is None:
         whose = "the model as it is. A calibrated version, chosen above, has its own best threshold"
     else:
@@ -353,6 +361,13 @@ def _costs(view: Decided) -> Costs | None:
         )
         for label, field in _CASES
     }
+    if not _decision(view.review, view.event).costs:
+        st.button(
+            "These are the costs",
+            icon=":material/check:",
+            on_click=_keep_costs,
+            args=(view.review.id, view.name, keys),
+        )
     try:
         return Costs(**values)
     except InputError as error:

@@ -206,7 +206,13 @@ def rates_chart(
 
 
 def cost_chart(
-    counts: DecisionCounts, costs: Costs, threshold: float, *, dark: bool = False, by: str = "model"
+    counts: DecisionCounts,
+    costs: Costs,
+    threshold: float,
+    *,
+    dark: bool = False,
+    by: str = "model",
+    given: bool = True,
 ) -> Chart:
     """Mean cost of a row by threshold, with the best thresholds.
 
@@ -223,7 +229,7 @@ def cost_chart(
     _upright(figure, counts, at, threshold, colours)
     mark(figure, costs.threshold, colours.truth, {"xaxis": "x", "yaxis": "y"})
     figure.update_layout(yaxis={"title_text": "Mean cost per row", "rangemode": "tozero"})
-    words = cost_words(counts, costs, best, threshold)
+    words = cost_words(counts, costs, best, threshold, given=given)
     return Chart(
         figure,
         finding=words,
@@ -236,8 +242,17 @@ def cost_chart(
     )
 
 
-def cost_words(counts: DecisionCounts, costs: Costs, best: BestThreshold, threshold: float) -> str:
+def cost_words(
+    counts: DecisionCounts,
+    costs: Costs,
+    best: BestThreshold,
+    threshold: float,
+    *,
+    given: bool = True,
+) -> str:
     """Where the cost is least, and what the present threshold costs.
+
+    Without ``given`` nobody has written the costs, and the sentence says that they are assumed.
 
     Examples
     --------
@@ -248,6 +263,9 @@ def cost_words(counts: DecisionCounts, costs: Costs, best: BestThreshold, thresh
     'A threshold of 50% costs least: 0.000 (0.000 to 0.046) per row. Thresholds from 20% to 80% do
      not cost clearly more, and 50%, the best one for calibrated probabilities, is among them.'
     """
+    if not given:
+        words = cost_words(counts, costs, best, threshold)
+        return f"With costs assumed equal until they are given, {in_sentence(words)}"
     present = ""
     if not best.low <= threshold <= best.high:
         here = estimate_text(cost_at(counts, costs, threshold))

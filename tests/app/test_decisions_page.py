@@ -97,6 +97,16 @@ def test_a_calibrated_version_stands_beside_the_model(review_id: str) -> None:
     assert float(calibrated["Sensitivity"].rstrip("%")) < float(model["Sensitivity"].rstrip("%"))
 
 
+def test_costs_that_nobody_gave_are_assumed_and_recommend_nothing(review_id: str) -> None:
+    at = shown(review_id)
+    assert "With costs assumed equal until they are given, " in words(at)
+    assert not any("as the threshold" in one.label for one in at.button)
+    next(one for one in at.button if one.label == "These are the costs").click().run()
+    healthy(at)
+    assert "assumed equal" not in words(at)
+    assert any("as the threshold" in one.label for one in at.button)
+
+
 def test_costs_give_a_threshold_that_can_be_used(review_id: str) -> None:
     at = shown(review_id)
     missed = next(one for one in at.number_input if one.label == "Missed event")
