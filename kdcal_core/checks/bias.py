@@ -58,8 +58,9 @@ Check(
     remedy="Check units and that these rows are like the training rows. Recalibration moves the "
     "distributions back.",
     page="pit",
-    method="The mean error of the predictive means over the standard deviation of the outcome, "
-    "with Fieller's interval, because both are uncertain.",
+    method="The mean error of the predictive means over the standard deviation of the outcome: "
+    "0.1 means that they lie a tenth of it too high. The interval is Fieller's, because both are "
+    "uncertain.",
     needs=needs_spread,
     from_summary=Way(_from_summary, needs=needs_spread_of_summary),
     influence=_influence,

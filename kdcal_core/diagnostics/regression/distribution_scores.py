@@ -25,7 +25,7 @@ from kdcal_core.text import formatted
 NODES = 64
 STANDARD_BIAS = (
     "Predictive mean minus outcome, in standard deviations of the outcome",
-    "Mean minus outcome",
+    "Mean minus outcome (in standard deviations)",
 )
 CRPS_SKILL = (
     "CRPS gained over the distribution of all outcomes, as a share of its CRPS",
