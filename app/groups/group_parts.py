@@ -27,7 +27,14 @@ from kdcal_core.diagnostics import (
     estimate_text,
     value_text,
 )
-from kdcal_core.review import Review, Which, group_columns, set_question, undeclared_groups
+from kdcal_core.review import (
+    Review,
+    Which,
+    group_columns,
+    offered_groups,
+    set_question,
+    undeclared_groups,
+)
 from kdcal_core.tasks import repaired_groups, set_groups, set_pit_groups
 from kdcal_core.text import escape_label, escape_markdown, listed, p_text
 
@@ -107,7 +114,7 @@ def undeclared(review: Review) -> None:
 
 def _suggested(review: Review) -> None:
     """Buttons for columns of few words; those that the model does not read lead."""
-    unread, free = undeclared_groups(review), group_columns(review)
+    unread, free = undeclared_groups(review), offered_groups(review)
     words = [
         one
         for one in review.tables["calibration"].columns

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import streamlit as st
+
 from app.shared.one_of import several_of
-from kdcal_core.review import Review, group_columns
+from kdcal_core.review import Review, group_columns, offered_groups
 
 _MOST = 3  # columns that are crossed
 
@@ -23,9 +25,13 @@ def choose_groups(
     on_change : callable, optional
         As of `st.pills`, which takes ``more`` too.
     """
+    columns, offered = group_columns(review), {*offered_groups(review)}
+    every = len(offered) == len(columns) or st.session_state.get(f"every_{key}", False)
+    before = st.session_state.get(key, ())
+    shown = [name for name in columns if every or name in offered or name in before]
     chosen = several_of(
         label,
-        {name: name for name in group_columns(review)},
+        {name: name for name in shown},
         most=_MOST,
         key=key,
         on_change=on_change,
@@ -33,6 +39,12 @@ def choose_groups(
         "fewer than 30 rows are merged. The checks and the Groups page use the same groups.",
         **more,
     )
+    if len(offered) < len(columns):
+        st.checkbox(
+            "Offer identifiers, dates and free text too",
+            key=f"every_{key}",
+            persist_state="session",
+        )
     return tuple(chosen)
 
 

@@ -88,6 +88,7 @@ from kdcal_core.review.review import (
     input_columns,
     left_out,
     left_out_words,
+    offered_groups,
     undeclared_groups,
 )
 from kdcal_core.review.samples import Sample, samples, start_sample
@@ -181,6 +182,7 @@ __all__ = [
     "no_target_words",
     "note_results",
     "note_verdict",
+    "offered_groups",
     "open_doubts",
     "open_questions",
     "places_of",

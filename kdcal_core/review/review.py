@@ -5,6 +5,7 @@ The record also lists the columns that describe the rows, and those left out, wi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -27,6 +28,9 @@ Owner = tuple[str, str]
 
 
 LOOKED_AT = 10_000
+_WHOLE = re.compile(r"-?\d+(\.0+)?")
+_FEWEST_NAMED = 50  # rows; of fewer, numbers may differ by chance
+_NEARLY_ALL = 0.95  # share of rows with a value of their own
 """Rows of a table whose values are counted: enough to separate labels from measurements."""
 
 
@@ -339,6 +343,31 @@ def group_columns(review: Review) -> list[str]:
         for name in (tables[0].column_names if tables else ())
         if name not in stated and all(name in table.column_names for table in tables)
     ]
+
+
+def offered_groups(review: Review) -> list[str]:
+    """Of `group_columns` those that are offered at first, without identifiers, dates and free text.
+
+    An identifier is a column that no region can use, or whole numbers of which nearly every row has
+    another; what the model reads as a feature is none. Columns that the question names are offered.
+    """
+    table, roles = review.tables.get("calibration"), review.roles or Roles()
+    columns = {} if table is None else {one.name: one for one in table.columns}
+    looked = 0 if table is None else min(table.n_rows, LOOKED_AT)
+    kept = {*review.question.groups, *(roles.features if review.model is not None else ())}
+    return [
+        name
+        for name in group_columns(review)
+        if name in kept or not _names_rows(columns[name], looked)
+    ]
+
+
+def _names_rows(column: ColumnInfo, looked: int) -> bool:
+    """Whether a column rather names each of its rows, or when it was, than a group of them."""
+    if column.no_input or column.kind == "date":
+        return True
+    counts = column.kind == "number" and all(map(_WHOLE.fullmatch, column.examples))
+    return counts and looked >= _FEWEST_NAMED and column.n_distinct >= _NEARLY_ALL * looked
 
 
 def undeclared_groups(review: Review, declared: Sequence[str] = ()) -> list[str]:

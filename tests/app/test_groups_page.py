@@ -116,6 +116,28 @@ def test_with_three_columns_no_fourth_is_offered(workspace: Workspace) -> None:
     assert at.pills[0].value == ["d", "c"]
 
 
+def test_identifiers_and_dates_are_offered_as_groups_on_request_only(workspace: Workspace) -> None:
+    number = np.arange(200)
+    table = too_sure(200, 0).assign(
+        customer_id=np.resize(["a", "b"], 200) + pd.Series(number).astype(str),
+        contract=1_000 + number * 3,
+        promo=number % 2,
+        income=number * 1.37,
+        admitted=pd.date_range("2026-01-01", periods=200).strftime("%Y-%m-%d"),
+    )
+    at = shown(review_of(workspace, calibration=table))
+    assert at.pills[0].options == ["feature", "promo", "income"]
+    assert not any("Groups of customer" in one.label for one in at.button)
+    every = next(one for one in at.checkbox if "identifiers" in one.label)
+    at = healthy(every.check().run())
+    assert list(map(plain, at.pills[0].options)) == [
+        *("feature", "customer_id", "contract", "promo", "income", "admitted")
+    ]
+    at = healthy(settle(at.pills[0].set_value(["contract"]).run()))
+    at = healthy(settle(next(o for o in at.checkbox if "identif" in o.label).uncheck().run()))
+    assert at.pills[0].value == ["contract"]
+
+
 def test_columns_whose_long_names_begin_alike_are_told_apart(workspace: Workspace) -> None:
     """Of two options with one label Streamlit takes the last, whichever was chosen."""
     long = "a name that an export from a warehouse gives to each of its many columns, whatever it "
