@@ -161,6 +161,8 @@ def _value_words(column: InputColumn, code: int) -> str:
         return f"{column.name} is missing"
     if column.kind == "category":
         return f"{column.name} is {column.categories[code]}"
+    if column.binary:
+        return f"{column.name} is {code}"
     low = f"above {formatted(column.edges[code - 1], 'g')}" if code > 0 else ""
     high = f"up to {formatted(column.edges[code], 'g')}" if code < len(column.edges) else ""
     return " ".join(filter(None, [column.name, low, high])) or f"any {column.name}"

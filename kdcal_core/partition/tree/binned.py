@@ -51,6 +51,9 @@ class InputColumn:
         Whether the last category stands for all that have no code of their own.
     has_missing : bool
         Whether a value was missing where the column was read first.
+    binary : bool
+        Of a number: whether 0 and 1 were its only values where the column was read first, so that
+        words can say "is 0" in place of "is up to 0".
 
     Examples
     --------
@@ -65,6 +68,7 @@ class InputColumn:
     categories: tuple[str, ...] = ()
     pooled: bool = False
     has_missing: bool = False
+    binary: bool = False
 
     @property
     def bins(self) -> int:
@@ -96,6 +100,7 @@ class InputColumn:
                 and bool(np.isfinite(edges).all())
                 and bool((np.diff(edges) > 0).all())
                 and not self.categories
+                and not (self.binary and edges.tolist() != [0.0])
             )
         else:
             names = self.categories
@@ -108,8 +113,9 @@ class InputColumn:
                 and len(set(names[:-1])) == len(names[:-1])
                 and (self.pooled or len(set(names)) == len(names))
                 and not (self.pooled and not names)
+                and not self.binary
             )
-        flags = isinstance(self.pooled, bool) and isinstance(self.has_missing, bool)
+        flags = all(isinstance(one, bool) for one in (self.pooled, self.has_missing, self.binary))
         if not (sound and flags and isinstance(self.name, str)):
             raise InputError(
                 "The description of an input column contradicts itself",
@@ -445,9 +451,7 @@ def _code_numbers(
     from kdcal_core.partition.tree._tree_kernels import code_numbers
 
     numbers = numbers_of(values, name, file)
-    column = known or InputColumn(
-        name, "number", edges=find_edges(numbers if sample is None else numbers[sample], max_bins)
-    )
+    column = known or _number_column(name, numbers, sample, max_bins)
     edges = np.full(CODES - 1, np.inf)
     edges[: len(column.edges)] = column.edges
     infinite = code_numbers(numbers, edges, column.missing_code, out)
@@ -462,6 +466,16 @@ def _code_numbers(
     if known is None:
         column = replace(column, has_missing=bool((out == column.missing_code).any()))
     return column, 0
+
+
+def _number_column(
+    name: str, numbers: NDArray[np.float64], sample: NDArray[np.int64] | None, max_bins: int
+) -> InputColumn:
+    edges = find_edges(numbers if sample is None else numbers[sample], max_bins)
+    binary = edges.tolist() == [0.0] and bool(
+        ((numbers == 0.0) | (numbers == 1.0) | np.isnan(numbers)).all()
+    )
+    return InputColumn(name, "number", edges=edges, binary=binary)
 
 
 def _code_categories(

@@ -329,6 +329,9 @@ class Condition:
         >>> age = InputColumn("age", "number", edges=np.array([28.0, 41.0]))
         >>> Condition(age, np.arange(256) == 1).words
         'age is above 28 and up to 41'
+        >>> promo = InputColumn("promo", "number", edges=np.zeros(1), binary=True)
+        >>> Condition(promo, np.arange(256) == 0).words
+        'promo is 0'
         >>> job = InputColumn("job", "category", categories=("Sales", "Craft", "Clerk"))
         >>> Condition(job, np.arange(256) != 0).words
         'job is not Sales'
@@ -370,6 +373,8 @@ class Condition:
             return "is anything" if self.missing else "is not missing"
         parts = [] if low is None else [f"above {_digits(low)}"]
         parts += [] if high is None else [f"up to {_digits(high)}"]
+        if self.column.binary:  # either 0 or 1: both are anything, above
+            parts = ["1" if high is None else "0"]
         also = " or missing" if self.missing and self.column.has_missing else ""
         return f"is {' and '.join(parts)}{also}"
 

@@ -143,7 +143,7 @@ def test_the_toy_network_is_lifted_to_its_best_auc():
     assert after.low < auc_of_weight(weights[1]) < after.high
     np.testing.assert_allclose(found, fresh.posterior, atol=0.03)
     by_feature = {region.words: region for region in calibrator.regions_}
-    for words, shift in (("b up to 0", 1), ("b above 0", -1)):
+    for words, shift in (("b is 0", 1), ("b is 1", -1)):
         slope, offset = (by_feature[words].parameters[name][0] for name in ("slope", "offset"))
         assert slope == pytest.approx(0.5, abs=0.03)
         # log odds s / 2 -+ log 3 of a network that says s -+ w / 2

@@ -79,6 +79,34 @@ def test_words_of_numbers(column, allowed, words):
     assert Condition(column, allowed).words == words
 
 
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([0, 1, 1], ("promo is 0", "promo is 1")),
+        ([0.0, 1.0, np.nan], ("promo is 0", "promo is 1")),
+        ([0, 1, 2], ("promo is up to 0", "promo is above 0 and up to 1")),
+        ([0.0, 0.7, 0.7], ("promo is up to 0", "promo is above 0")),
+        ([-1, 1, 1], ("promo is up to 0", "promo is above 0")),
+    ],
+)
+def test_numbers_0_and_1_are_named(values, words):
+    (column,) = bin_inputs(pd.DataFrame({"promo": values})).columns
+    column.check()
+    assert tuple(Condition(column, codes(code)).words for code in (0, 1)) == words
+    assert Condition(column, codes(0, 1)).words == (
+        "promo is not missing" if len(column.edges) == 1 else "promo is up to 1"
+    )
+
+
+def test_what_is_not_0_and_1_is_refused_as_such():
+    for column in (
+        InputColumn("x", "number", np.array([0.5]), binary=True),
+        InputColumn("x", "category", categories=("0", "1"), binary=True),
+    ):
+        with pytest.raises(InputError, match="contradicts itself"):
+            column.check()
+
+
 def jobs(n=7, has_missing=False):
     return InputColumn(
         "job", "category", categories=tuple("ABCDEFGHIJ"[:n]), has_missing=has_missing
