@@ -32,6 +32,7 @@ if review is not None:
         with above:
             parts.verdict(judged, further, compared)
             parts.what_next(review, judged, further, compared)
+            parts.later(review, which)
         with onward:
             parts.onward(review, judged)
         with listed:

@@ -14,6 +14,7 @@ from app.shared.check_list import MARKS, check_list
 from app.shared.checked import Answer, Baseline, together
 from app.shared.emphasis import emphasis, quiet
 from app.shared.group_choice import choose_groups, declared
+from kdcal_core.audit import date_text
 from kdcal_core.charts import pit_chart, reliability_chart
 from kdcal_core.checks import (
     CheckedReview,
@@ -165,6 +166,19 @@ def what_next(review: Review, checked: CheckedReview, further: Answer, compared:
         said.append("Further checks have ended without a result: start them again below.")
     words = " ".join(filter(None, said)) or "That depends on the checks that still run."
     st.markdown(f"**What to do next.** {escape_markdown(words, 800)}")
+
+
+def later(review: Review, which: Which) -> None:
+    """That the judged rows come after those that calibrators are fitted on; nothing otherwise."""
+    spans = {one: info.span for one, info in review.sets.items() if info.span}
+    if which != "evaluation" or len(spans) < 2:
+        return
+    end, begin = spans["calibration"][1], spans["evaluation"][0]
+    if begin > end:  # days in ISO 8601
+        st.caption(
+            f"The evaluation set is later (from {date_text(begin)}) than the calibration set "
+            f"(until {date_text(end)})."
+        )
 
 
 def onward(review: Review, checked: CheckedReview) -> None:

@@ -124,6 +124,20 @@ def _in_our_days(dates: pd.Series[Any]) -> bool:
     return bool(dates.notna().all() and dates.dt.year.between(*_YEARS).all())
 
 
+def time_span(column: pd.Series[Any]) -> tuple[str, ...]:
+    """The first and the last day of a column of dates, as in ISO 8601; empty for other columns.
+
+    Examples
+    --------
+    >>> time_span(pd.Series(["30.04.2026", "2.3.2026"])), time_span(pd.Series([7, 8]))
+    (('2026-03-02', '2026-04-30'), ())
+    """
+    dates = dates_of(column)
+    if not len(dates) or not dates.notna().all():
+        return ()
+    return dates.min().date().isoformat(), dates.max().date().isoformat()
+
+
 def time_words(value: Any) -> str:
     """A time as it is written in a table, or as a date where it is one. Untrusted text.
 

@@ -39,6 +39,7 @@ from kdcal_core.data.column_kinds import simple, why_no_input
 from kdcal_core.data.folder_parts import parts_of
 from kdcal_core.data.labels import odd_answers
 from kdcal_core.data.target_words import target_shows
+from kdcal_core.data.times import time_span
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Model, ModelInfo, Regressor, load_model, model_info
 from kdcal_core.progress import Progress, part_of, silent
@@ -426,6 +427,7 @@ def _score(
         swapped=odd is not None and odd.swapped,
         class_rows=tuple(np.bincount(y, minlength=len(names)).tolist()),
         units=0 if dependence is None else dependence.n_units,
+        span=() if roles.time is None else time_span(table.frame[roles.time]),
         answers=scored_digest(proba, y, None, None, names),
     )
 

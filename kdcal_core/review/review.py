@@ -125,6 +125,9 @@ class SetInfo:
         Rows of each true class; empty in a regression and in reviews of earlier versions.
     units : int
         Clusters or different times of the rows; 0 where no column says so.
+    span : tuple of str
+        First and last day of the column of times; empty where there is none, or in reviews of
+        earlier versions.
     answers : str
         Digest of predictions and outcomes alone, which weights and clusters do not change; empty in
         reviews of earlier versions.
@@ -142,6 +145,7 @@ class SetInfo:
     swapped: bool = False
     class_rows: tuple[int, ...] = ()
     units: int = 0
+    span: tuple[str, ...] = ()
     answers: str = ""
 
     @property

@@ -34,6 +34,7 @@ from kdcal_core.data import (
     weight_column,
 )
 from kdcal_core.data.folder_parts import parts_of
+from kdcal_core.data.times import time_span
 from kdcal_core.distributions import (
     PredictiveDistribution,
     cross_fitted_spread,
@@ -281,6 +282,7 @@ def score_regression(
         spread=spread,
         notes=notes,
         units=0 if dependence is None else dependence.n_units,
+        span=() if roles.time is None else time_span(table.frame[roles.time]),
         # not the spread of single numbers, which clusters change
         answers=digest_arrays(y, distribution.mean()),
     )

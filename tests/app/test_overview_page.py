@@ -30,6 +30,7 @@ from kdcal_core.review import (
     rename_review,
     score,
     set_question,
+    set_roles,
 )
 from kdcal_core.tasks import Sets, baseline_settings, thorough_checks, verdict_edition
 
@@ -105,6 +106,29 @@ def test_the_verdict_is_kept_until_rows_or_question_change(workspace: Workspace)
     shown(review_id)
     assert read_review(workspace, review_id).verdict == "pass"
     assert score(workspace, review_id).verdict == ""
+
+
+def test_an_evaluation_set_of_later_days_is_said_once(workspace: Workspace) -> None:
+    days = pd.date_range("2026-01-01", periods=150)
+    for made in (too_sure, line):
+        for first, said in (("2026-06-03", 1), ("2026-05-30", 0)):
+            later = pd.date_range(first, periods=150)
+            review_id = review_of(
+                workspace,
+                calibration=made(300, 0).assign(day=np.repeat(days.strftime("%Y-%m-%d"), 2)),
+                evaluation=made(300, 1).assign(day=np.repeat(later.strftime("%Y-%m-%d"), 2)),
+            )
+            roles = read_review(workspace, review_id).roles
+            assert roles is not None
+            set_roles(workspace, review_id, replace(roles, time="day"))
+            score(workspace, review_id)
+            shown_words = words(shown(review_id))
+            sentence = (
+                "The evaluation set is later (from 3 June 2026) than the calibration set (until "
+                "30 May 2026)."
+            )
+            assert shown_words.count(sentence) == said
+            assert ("is later" in shown_words) == bool(said)
 
 
 def test_limits_travel_with_the_review_and_decide(workspace: Workspace) -> None:
