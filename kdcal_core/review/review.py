@@ -28,10 +28,10 @@ Owner = tuple[str, str]
 
 
 LOOKED_AT = 10_000
+"""Rows of a table whose values are counted: enough to separate labels from measurements."""
 _WHOLE = re.compile(r"-?\d+(\.0+)?")
 _FEWEST_NAMED = 50  # rows; of fewer, numbers may differ by chance
 _NEARLY_ALL = 0.95  # share of rows with a value of their own
-"""Rows of a table whose values are counted: enough to separate labels from measurements."""
 
 
 @dataclass(frozen=True)
