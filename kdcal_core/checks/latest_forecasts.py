@@ -6,10 +6,9 @@ import numpy as np
 
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
-from kdcal_core.checks.latest_rows import METHOD, influences, needs_time, part_of, times_of
-from kdcal_core.data import FloatArray, check_weight
+from kdcal_core.checks.latest_rows import METHOD, Changes, needs_time, with_clearest_group
+from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.influence import Influence
-from kdcal_core.diagnostics.latest_rows import LatestRows, latest_rows
 from kdcal_core.review import Limit
 
 _LEVEL = 0.8  # of the intervals whose coverage is judged
@@ -23,44 +22,41 @@ def _inside(evidence: Evidence) -> tuple[float, FloatArray]:
     return level, ((low <= rows.y) & (rows.y <= high)).astype(np.float64)
 
 
-def _found(evidence: Evidence) -> tuple[list[LatestRows], list[LatestRows]]:
-    """The latest rows by the mean PIT value, and by the coverage."""
+def _found(evidence: Evidence) -> tuple[Changes, Changes]:
+    """The changes of the mean PIT value, and of the coverage."""
 
-    def make() -> tuple[list[LatestRows], list[LatestRows]]:
-        n, times = evidence.n_rows, times_of(evidence)
-        assert times is not None
-        weight = check_weight(evidence.rows.weight, n)
+    def make() -> tuple[Changes, Changes]:
+        n = evidence.n_rows
         level, inside = _inside(evidence)
-        place = latest_rows(evidence.pit, np.full(n, 0.5), np.full(n, 1.0 / 12.0), weight, times)
-        stated, own = np.full(n, level), np.full(n, level * (1.0 - level))
-        return place, latest_rows(inside, stated, own, weight, times)
+        half, own = np.full(n, 0.5), np.full(n, level * (1.0 - level))
+        place, held = with_clearest_group(
+            Changes.of(evidence, evidence.pit, half, np.full(n, 1.0 / 12.0)),
+            Changes.of(evidence, inside, np.full(n, level), own),
+        )
+        return place, held
 
     return evidence.once("latest forecasts", make)
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     place, held = _found(evidence)
-    coverage = f"{100 * _inside(evidence)[0]:g}% interval"
+    coverage = f"Change of the coverage of the {100 * _inside(evidence)[0]:g}% interval"
     return [
-        *(part_of(evidence, one, level, "Change of the mean PIT") for one in place),
-        *(
-            part_of(evidence, one, level, f"Change of the coverage of the {coverage}")
-            for one in held
-        ),
+        *place.parts(evidence, level, "Change of the mean PIT"),
+        *held.parts(evidence, level, coverage),
     ]
 
 
 def _influence(evidence: Evidence) -> list[Influence]:
     place, held = _found(evidence)
-    inside = _inside(evidence)[1]
-    return [*influences(evidence, evidence.pit, place), *influences(evidence, inside, held)]
+    return [*place.influences(evidence), *held.influences(evidence)]
 
 
 Check(
     code="KC026",
     title="Latest forecasts",
     question="Do the predicted distributions hold up to the latest rows?",
-    fault="its calibration changes in the latest rows",
+    fault="its calibration changes {name}",
     family="calibration",
     tasks=("regression",),
     limit=Limit(-0.1, 0.1),

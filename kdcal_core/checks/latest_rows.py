@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kdcal_core.checks.by_group import declared_groups
 from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.data import FloatArray, check_weight
@@ -13,7 +15,12 @@ from kdcal_core.data.column_kinds import simple
 from kdcal_core.data.times import dates_of, looks_like_dates, time_words
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.diagnostics.influence import Influence, of_some
-from kdcal_core.diagnostics.latest_rows import LatestRows, latest_rows
+from kdcal_core.diagnostics.latest_rows import (
+    LatestOfGroup,
+    LatestRows,
+    changed_groups,
+    latest_rows,
+)
 from kdcal_core.review import Limit
 from kdcal_core.statistics import Dependence
 from kdcal_core.text import number_text
@@ -23,8 +30,13 @@ INTERVAL = "Student's t, with the variance of the slowest waves of the residuals
 METHOD = (
     "The change of {what} in the last half, quarter, eighth and sixteenth of the rows, where these "
     "are 30 or more. Rows of one time stay together, and near times may be alike: the interval "
-    "follows from the slowest waves of their residuals (Lazarus, Lewis, Stock and Watson 2018)."
+    "follows from the slowest waves of their residuals (Lazarus, Lewis, Stock and Watson 2018). Of "
+    "the same changes in declared groups, the clearest is judged if it differs from 0 and from the "
+    "change of all rows at that time; its interval is corrected for all groups. Groups of fewer "
+    "than 8 times or with fewer than 30 rows in their last half are not judged."
 )
+_LONGEST_GROUP = 40  # characters
+_SHOWN = 0.95  # level at which the change of a group is beyond chance
 
 
 def times_of(evidence: Evidence) -> Dependence | None:
@@ -53,11 +65,67 @@ def from_when(evidence: Evidence, found: LatestRows) -> str:
     return f"from {time_words(column[int(np.argmax(unit == first))])[:40]} on"
 
 
-def part_of(
-    evidence: Evidence, found: LatestRows, level: float, label: str, *, says: bool = False
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """The changes of one mean: those of all rows, and those of the declared groups."""
+
+    gap: FloatArray
+    whole: list[LatestRows]
+    groups: list[LatestOfGroup]
+
+    @classmethod
+    def of(
+        cls, evidence: Evidence, seen: FloatArray, stated: FloatArray, own: FloatArray
+    ) -> Changes:
+        """Those of observed minus stated, as of `kdcal_core.diagnostics.latest_rows`."""
+        times, weight = times_of(evidence), check_weight(evidence.rows.weight, evidence.n_rows)
+        assert times is not None
+        values = (seen, stated, own, weight, times)
+        groups = [] if evidence.groups is None else declared_groups(evidence)
+        return cls(seen - stated, latest_rows(*values), changed_groups(*values, groups))
+
+    def parts(
+        self, evidence: Evidence, level: float, label: str, *, says: bool = False
+    ) -> list[Part]:
+        """The changes with intervals of a level; ``says`` names what is stated too."""
+        found: list[LatestRows | LatestOfGroup] = [*self.whole, *self.groups]
+        return [_part(evidence, one, level, label, says) for one in found]
+
+    def influences(self, evidence: Evidence) -> list[Influence]:
+        """The rows' influence on each change."""
+        weight = check_weight(evidence.rows.weight, evidence.n_rows)
+        sides = [(one.late, ~one.late) for one in self.whole]
+        sides += [(one.latest.late, one.rows & ~one.latest.late) for one in self.groups]
+        each: list[Influence] = []
+        for one, other in sides:
+            late, before = of_some(self.gap, one, weight), of_some(self.gap, other, weight)
+            each.append(None if late is None or before is None else late - before)
+        return each
+
+
+def with_clearest_group(*found: Changes) -> list[Changes]:
+    """The same changes of all rows, and of all those of groups the clearest, or none.
+
+    It is kept only if it is beyond chance, with an interval corrected for all groups by all means,
+    and other than that of all rows: else groups of few rows would keep a sound model from passing.
+    """
+    looks = sum(len(some.groups) for some in found)
+    wide = [[replace(one, looks=looks) for one in some.groups] for some in found]
+    clearest = max(
+        (one for some in wide for one in some), key=lambda one: one.beyond(_SHOWN), default=None
+    )
+    kept = clearest is not None and clearest.beyond(_SHOWN) > 1.0
+    return [
+        replace(some, groups=[one for one in groups if kept and one is clearest])
+        for some, groups in zip(found, wide, strict=True)
+    ]
+
+
+def _part(
+    evidence: Evidence, one: LatestRows | LatestOfGroup, level: float, label: str, says: bool
 ) -> Part:
-    """The change with its interval of a level; ``says`` names what is stated too."""
-    low, high = found.interval(level)
+    found = one if isinstance(one, LatestRows) else one.latest
+    low, high = one.interval(level)
     estimate = Estimate(
         name=f"{label}: that of the latest rows minus that of the rows before",
         label=label,
@@ -69,49 +137,43 @@ def part_of(
         interval=INTERVAL,
         target=0.0,
     )
-    late, before = (number_text(one, _WIDTH) for one in found.seen)
+    late, before = (number_text(mean, _WIDTH) for mean in found.seen)
     if says:
-        stated, earlier = (number_text(one, _WIDTH) for one in found.stated)
+        stated, earlier = (number_text(mean, _WIDTH) for mean in found.stated)
         late, before = f"says {stated}, sees {late}", f"{earlier} and {before}"
     name = f"{from_when(evidence, found)} ({late}; before {before})"
-    return Part(estimate, name, f"the last 1/{round(1 / found.share)}")
+    key = f"the last 1/{round(1 / found.share)}"
+    if isinstance(one, LatestOfGroup):
+        corrected = f"{INTERVAL}, corrected for {one.looks:,} changes in groups"
+        estimate = replace(estimate, interval=corrected)
+        name, key = f"for {one.name[:_LONGEST_GROUP]} {name}", f"{key} of {one.name}"
+    return Part(estimate, name, key)
 
 
-def influences(evidence: Evidence, gap: FloatArray, found: Sequence[LatestRows]) -> list[Influence]:
-    """The rows' influence on each change of the mean of ``gap`` (n,)."""
-    weight = check_weight(evidence.rows.weight, evidence.n_rows)
-    each: list[Influence] = []
-    for one in found:
-        late, before = of_some(gap, one.late, weight), of_some(gap, ~one.late, weight)
-        each.append(None if late is None or before is None else late - before)
-    return each
-
-
-def _found(evidence: Evidence) -> list[LatestRows]:
-    def make() -> list[LatestRows]:
-        target, times = evidence.target(), times_of(evidence)
-        assert times is not None
+def _found(evidence: Evidence) -> Changes:
+    def make() -> Changes:
+        target = evidence.target()
         own = target.score * (1.0 - target.score)
-        return latest_rows(target.hit, target.score, own, target.weight, times)
+        (found,) = with_clearest_group(Changes.of(evidence, target.hit, target.score, own))
+        return found
 
     return evidence.once("latest rows", make)
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     label = "Change of observed minus stated"
-    return [part_of(evidence, one, level, label, says=True) for one in _found(evidence)]
+    return _found(evidence).parts(evidence, level, label, says=True)
 
 
 def _influence(evidence: Evidence) -> list[Influence]:
-    target = evidence.target()
-    return influences(evidence, target.hit - target.score, _found(evidence))
+    return _found(evidence).influences(evidence)
 
 
 Check(
     code="KC012",
     title="Latest rows",
     question="Does calibration hold up to the latest rows?",
-    fault="its calibration changes in the latest rows",
+    fault="its calibration changes {name}",
     family="calibration",
     tasks=("classification",),
     limit=Limit(-0.05, 0.05),

@@ -127,7 +127,10 @@ class CheckResult:
             return words
         n = sum(one.verdict == "fail" for one in self.parts)
         more = f" (the worst of {n:,} that fail)" if n > 1 else ""
-        return words.replace("{name}", printable(worst.name, _LONGEST_NAME)) + more
+        name, longest = worst.name, _LONGEST_NAME
+        if check.of_time:  # "for a group from a time on", without the numbers that follow
+            name, longest = name.rpartition(" (")[0], 2 * _LONGEST_NAME + len("for  from  on")
+        return words.replace("{name}", printable(name, longest)) + more
 
     @property
     def remedy(self) -> str:

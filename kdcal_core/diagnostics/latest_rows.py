@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.times import FEWEST_TIMES
+from kdcal_core.diagnostics.group_measures import Division
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import Dependence, kish, t_quantile
 
@@ -57,6 +59,41 @@ class LatestRows:
         """The ends of the interval of ``change``."""
         half = t_quantile(level, self.freedom) * self.error
         return self.change - half, self.change + half
+
+
+@dataclass(frozen=True, eq=False)
+class LatestOfGroup:
+    """The latest rows of one group, beside those before them in it.
+
+    Attributes
+    ----------
+    name : str
+        The group's. Untrusted text.
+    rows : (n,) bool
+        Which rows the group has.
+    latest : LatestRows
+        Of the group's rows; ``late`` is (n,).
+    elsewhere : float
+        The change of all rows at the same time.
+    looks : int
+        How many changes of groups were looked at.
+    """
+
+    name: str
+    rows: NDArray[np.bool_]
+    latest: LatestRows
+    elsewhere: float
+    looks: int = 1
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """The ends of the interval of the change, which holds for all looks together."""
+        return self.latest.interval(1.0 - (1.0 - level) / self.looks)
+
+    def beyond(self, level: float) -> float:
+        """By how many half intervals the change differs from 0 and from that of all rows."""
+        low, high = self.interval(level)
+        change = self.latest.change
+        return 2.0 * min(abs(change), abs(change - self.elsewhere)) / (high - low)
 
 
 def latest_rows(
@@ -133,6 +170,59 @@ def latest_rows(
     return found
 
 
+def changed_groups(
+    seen: FloatArray,
+    stated: FloatArray,
+    own: FloatArray,
+    weight: FloatArray,
+    times: Dependence,
+    divisions: Sequence[Division],
+) -> list[LatestOfGroup]:
+    """The changes of `latest_rows` in every group, whose rows alone are compared.
+
+    Groups of fewer than 8 times, or with fewer than 30 rows in their latest half, are left out.
+
+    Parameters
+    ----------
+    seen, stated, own, weight, times
+        As of `latest_rows`.
+    divisions : sequence of (array of int, names)
+        Group of each row (n,), and the groups' names. Groups of several divisions may overlap.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> day, stated = np.repeat(np.arange(120), 40), np.full(4800, 0.2)
+    >>> phone = np.tile([0, 1], 2400)
+    >>> seen = rng.random(4800) < np.where((day >= 105) & (phone == 1), 0.4, 0.2)
+    >>> rows = (seen * 1.0, stated, stated * 0.8, np.ones(4800), Dependence.of("time", day))
+    >>> found = changed_groups(*rows, [(phone, ["branch", "phone"])])
+    >>> clear = [one for one in found if one.beyond(0.95) > 1.0]
+    >>> [(one.name, one.latest.share, round(one.latest.change, 2)) for one in clear]
+    [('phone', 0.125, 0.21), ('phone', 0.0625, 0.25)]
+    """
+    unit, gap = times.present, seen - stated
+    found: list[LatestOfGroup] = []
+    for labels, names in divisions:
+        for at, name in enumerate(names):
+            rows = labels == at
+            mine = np.flatnonzero(rows)
+            only = times.only(mine)
+            if len(np.unique(only.unit)) < FEWEST_TIMES:
+                continue
+            for one in latest_rows(seen[mine], stated[mine], own[mine], weight[mine], only):
+                late = np.zeros(len(unit), dtype=bool)
+                late[mine] = one.late
+                after = unit >= unit[late].min()
+                elsewhere = _mean(gap, weight, after) - _mean(gap, weight, ~after)
+                found.append(LatestOfGroup(name, rows, replace(one, late=late), elsewhere))
+    return [replace(one, looks=len(found)) for one in found]
+
+
+def _mean(values: FloatArray, weight: FloatArray, some: NDArray[np.bool_]) -> float:
+    return float(np.average(values[some], weights=weight[some]))
+
+
 def _start(later: FloatArray, share: float) -> int:
     """The first of the latest times that together have at most a share of the rows."""
     return min(int((later > share + _CLOSE).sum()), len(later) - 1)
@@ -152,7 +242,7 @@ def _beside(
     """The latest rows beside the others."""
     sides, added = (late, ~late), 0.0
     says, sees = (
-        [float(np.average(values[one], weights=weight[one])) for one in sides]
+        [_mean(values, weight, one) for one in sides]
         for values in (stated, seen)
     )
     for one, mean in zip(sides, says, strict=True):  # two events and two others

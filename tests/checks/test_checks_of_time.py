@@ -11,6 +11,7 @@ import pytest
 from kdcal_core.checks import (
     Evidence,
     SummaryEvidence,
+    headline,
     judge_checks,
     measure_checks,
     next_step,
@@ -20,6 +21,7 @@ from kdcal_core.checks.verdicts import CheckResult
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics.summaries import summarise
 from kdcal_core.distributions import Normal, RegressionSet
+from kdcal_core.once import Once
 from kdcal_core.review import Limit
 from kdcal_core.statistics import Dependence
 
@@ -51,6 +53,13 @@ def demand(shift: float = 0.0, spread: float = 1.0) -> Evidence:
     return Evidence(replace(rows, dependence=Dependence.of("time", DAY, "day")))
 
 
+CHANNEL = np.resize(["app", "branch", "phone", "post", "web"], N)
+
+
+def of_channels(evidence: Evidence) -> Evidence:
+    return replace(evidence, groups=lambda: pd.DataFrame({"channel": CHANNEL}))
+
+
 def judged(evidence: Evidence, limit: Limit | None = None) -> CheckResult:
     code = "KC012" if evidence.task == "classification" else "KC026"
     limits = None if limit is None else {code: limit}
@@ -75,6 +84,75 @@ def test_only_later_rows_decide_an_open_change() -> None:
     limits = {"KC012": Limit(-0.01, 0.01)}
     same = next_step(judge_checks(measure_checks(loans(0.0), ["KC012"]), limits))
     assert same == "Check again once there are later rows."
+
+
+def test_a_fault_of_one_group_that_the_whole_set_averages_away_fails_and_is_named() -> None:
+    rng = np.random.default_rng(3)
+    day, channel = np.repeat(np.arange(365), 50), np.resize(["branch", "phone", "post", "web"], 18250)
+    late = (day >= 365 - 42) & (channel == "phone")
+    p = rng.uniform(0.1, 0.3, len(day))
+    y = (rng.random(len(day)) < p + 0.25 * late).astype(int)
+    rows = ScoredSet(np.column_stack([1 - p, p]), y, ("no", "yes"), "d", "evaluation")
+    days = pd.Series(pd.date_range("2026-01-01", periods=365).strftime("%Y-%m-%d"), name="day")
+    whole = Evidence(
+        replace(rows, dependence=Dependence.of("time", day)), event=1, times=lambda: days[day]
+    )
+    groups = replace(whole, groups=lambda: pd.DataFrame({"channel": channel}), once=Once())
+    region = judge_checks(measure_checks(groups, ["KC008"])).results[0]
+    assert (judged(whole).verdict, region.verdict) == ("not enough evidence", "pass")
+    found = judge_checks(measure_checks(groups, ["KC012"]))
+    (result,) = found.results
+    assert result.verdict == "fail"
+    (part,) = [one for one in result.parts if one.verdict == "fail"]
+    assert part.name.startswith("for phone from 2026-11-")
+    assert "(says 0.20, sees 0.4" in part.name
+    assert part.estimate.interval.endswith("corrected for 16 changes in groups")
+    assert headline(found) == (
+        f"The model fails 1 of 1 check: its calibration changes {part.name.partition(' (')[0]}."
+    )
+    assert len(result.parts) == 1 + len(judged(whole).parts)
+    # the change and its interval, from the rows of the group alone
+    mine, since = channel == "phone", int(part.name.split("-")[-1][:2]) + 303
+    after = mine & (day >= since)
+    gap = y - p
+    change = gap[after].mean() - gap[mine & ~after].mean()
+    assert part.estimate.value == pytest.approx(change)
+    alone = Evidence(rows.only(mine), event=1)
+    alone = replace(
+        alone, rows=replace(alone.rows, dependence=Dependence.of("time", day[mine])), once=Once()
+    )
+    (same,) = [
+        one
+        for one in measure_checks(alone, ["KC012"]).checks[0].parts
+        if one.estimate.value == pytest.approx(change)
+    ]
+    wide = same.at(1 - 0.05 / 16)
+    assert part.estimate.low == pytest.approx(wide.low, abs=2e-3)
+
+
+def test_groups_that_change_as_all_rows_do_or_by_chance_are_no_parts() -> None:
+    for evidence in (loans(0.2), loans(0.0), demand(shift=1.2), demand()):
+        whole, groups = judged(evidence), judged(of_channels(replace(evidence, once=Once())))
+        assert groups == whole
+
+
+def test_a_group_of_few_times_or_rows_keeps_no_sound_model_from_passing() -> None:
+    few = np.where(DAY >= 195, "new", "old")
+    few[:50] = "rare"
+    evidence = replace(loans(0.0), groups=lambda: pd.DataFrame({"branch": few}))
+    assert judged(evidence, Limit(-0.1, 0.1)).verdict == "pass"
+
+
+def test_forecasts_of_one_group_that_widen_at_the_end_fail() -> None:
+    rng = np.random.default_rng(0)
+    wide = np.where(LATE & (CHANNEL == "phone"), 4.0, 1.0)
+    rows = RegressionSet(Normal(np.zeros(N), 1.0), wide * rng.normal(size=N), "d", "evaluation")
+    evidence = Evidence(replace(rows, dependence=Dependence.of("time", DAY)))
+    assert judged(evidence).verdict != "fail"
+    found = judged(of_channels(replace(evidence, once=Once())))
+    assert found.worst.name.startswith("for phone from time 1")
+    assert found.worst.estimate.label == "Change of the coverage of the 80% interval"
+    assert (found.verdict, found.worst.verdict) == ("fail", "fail")
 
 
 @pytest.mark.parametrize("wrong", [0.0, 0.1])
