@@ -241,10 +241,7 @@ def _beside(
 ) -> LatestRows:
     """The latest rows beside the others."""
     sides, added = (late, ~late), 0.0
-    says, sees = (
-        [_mean(values, weight, one) for one in sides]
-        for values in (stated, seen)
-    )
+    says, sees = ([_mean(values, weight, one) for one in sides] for values in (stated, seen))
     for one, mean in zip(sides, says, strict=True):  # two events and two others
         added += 2.0 * (mean**2 + (1.0 - mean) ** 2) / kish(weight[one]) ** 2
     gap = seen - stated

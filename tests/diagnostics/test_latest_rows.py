@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import ndtr
+from scipy.stats import t as student
 
-from kdcal_core.diagnostics.latest_rows import LatestRows, latest_rows
+from kdcal_core.diagnostics.latest_rows import LatestRows, changed_groups, latest_rows
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import Dependence
 
@@ -101,3 +102,41 @@ def test_few_times_or_rows_are_not_compared() -> None:
     with pytest.raises(InputError, match="7 different times"):
         found(seen, day)
     assert found(*rows(50, 1)) == []
+
+
+def test_a_group_is_compared_with_itself_as_the_equation_says() -> None:
+    """One row of the group a day: sums, waves and interval follow by hand, from its rows alone."""
+    seen, day = rows(240, 2, 4)
+    group = np.tile([0, 1], 240)
+    seen[(group == 1) & (day >= 210)] += 1.0
+    n = len(seen)
+    values = (seen, np.full(n, 0.5), np.full(n, 1 / 12), np.ones(n), Dependence.of("time", day))
+    found = [one for one in changed_groups(*values, [(group, "ab")]) if one.latest.share == 1 / 8]
+    assert [(one.name, one.looks) for one in found] == [("a", 6), ("b", 6)]
+    own = seen[group == 1] - 0.5
+    late = np.arange(240) >= 210
+    change = own[late].mean() - own[~late].mean()
+    waves = int(0.4 * 240 ** (2 / 3))
+    # the change itself, and changes at twice, 1.5 times and half the share, are no noise
+    steps = np.array([(np.arange(240) >= at) * 1.0 for at in (0, 180, 195, 210, 225)]).T
+    place = (np.arange(240)[:, None] + 0.5) * np.arange(1, waves + 2) * np.pi / 240
+    apart = np.cos(place) - steps @ np.linalg.solve(steps.T @ steps, steps.T @ np.cos(place))
+    slow = np.linalg.eigh(apart @ apart.T)[1].T[::-1][: waves - 3]
+    spread = max(np.mean([(own / (1 / 12) ** 0.5 @ one) ** 2 for one in slow]), 1.0)
+    added = sum(2 * (0.5**2 + 0.5**2) / m**2 for m in (30, 210))
+    error = (spread / 12 * (1 / 30 + 1 / 210) + added) ** 0.5
+    half = student.ppf(1 - 0.05 / 2 / 6, len(slow)) * error
+    last = found[1]
+    assert last.interval(0.95) == pytest.approx((change - half, change + half), rel=1e-6)
+    gap = seen - 0.5
+    elsewhere = gap[day >= 210].mean() - gap[day < 210].mean()
+    assert last.beyond(0.95) == pytest.approx(min(abs(change), abs(change - elsewhere)) / half)
+
+
+def test_groups_of_few_times_or_rows_are_left_out() -> None:
+    seen, day = rows(60, 40)
+    group = np.where(day >= 53, 0, np.where(np.arange(len(seen)) % 40 == 0, 1, 2))
+    n = len(seen)
+    values = (seen, np.full(n, 0.5), np.full(n, 1 / 12), np.ones(n), Dependence.of("time", day))
+    divisions = [(group, ["late", "rare", "many"])]
+    assert {one.name for one in changed_groups(*values, divisions)} == {"many"}
