@@ -45,21 +45,26 @@ _GROUP_PIXELS = 170  # five intervals fit beside it on a screen of 1,366 pixels
 def choose_columns(review: Review) -> tuple[str, ...]:
     """The columns that divide the rows into groups; they belong to the review's question.
 
-    Of rows in order of time that order may be chosen instead, which is part of no question.
+    Of rows in order of time that order may be chosen instead, or together with a declared column;
+    neither is part of the question.
     """
     time = _time(review)
     if time is not None:
-        ways = {"time": f"Periods of {escape_markdown(time, 60)}", "groups": "Declared groups"}
-        default = "groups" if declared(review) else "time"
+        known, periods = declared(review), f"Periods of {escape_markdown(time, 60)}"
+        ways = {"time": periods, "groups": "Declared groups"}
+        ways |= {f"by {one}": f"{periods} by {escape_markdown(one, 60)}" for one in known}
+        key = f"groups_by_{review.id}"
+        if st.session_state.get(key) not in ways:  # of a group that is declared no more
+            st.session_state.pop(key, None)
         way = one_of(
             "Rows divided by",
             ways,
-            default,
-            key=f"groups_by_{review.id}",
+            "groups" if known else "time",
+            key=key,
             label_visibility="collapsed",
         )
-        if way == "time":
-            return (time,)
+        if way != "groups":
+            return (*(one for one in known if way == f"by {one}"), time)
     key = f"groups_columns_{review.id}"
     # what the review holds now: another page, or another tab, may have declared other groups
     follow(key, declared(review))
@@ -73,9 +78,17 @@ def _time(review: Review) -> str | None:
     return None if review.roles is None else review.roles.time
 
 
+def _in_time(review: Review, columns: tuple[str, ...]) -> bool:
+    """Whether periods are shown, alone or of groups."""
+    return columns[-1:] == (_time(review),)
+
+
 def _kept_as(review: Review, columns: tuple[str, ...]) -> tuple[str, str]:
     """The key and the title under which an audit keeps the chart."""
-    if columns == (_time(review),):
+    if _in_time(review, columns):
+        *by, _ = columns
+        if by:
+            return "groups_in_time_by_column", f"Periods of time by {listed(by)}"
         return "groups_in_time", "Periods of time"
     return "groups", "Declared groups"
 
@@ -150,16 +163,16 @@ def distributions(review: Review, which: Which, columns: tuple[str, ...]) -> Non
     found = set_results.of(review, set_pit_groups, which=which, columns=list(columns))
     if found is None:
         return
-    noun = _noun(review, columns)
-    in_time = noun == "period"
+    noun, in_time = _noun(review, columns), _in_time(review, columns)
     kept = _kept_as(review, columns)
-    chart = drawn_once(pit_groups_chart, found, columns, dark=is_dark(), ranked=not in_time)
+    ranked = noun != "period"  # of periods of groups not all lines are drawn
+    chart = drawn_once(pit_groups_chart, found, columns, dark=is_dark(), ranked=ranked)
     st.header(escape_markdown(chart.finding, 600), anchor=False)
     with st.container(border=True):
         st.caption(f"Mean PIT value of every {noun}, with its 95% interval")
         seen(
             *(review, *kept, "groups", pit_groups_chart, found, columns),
-            ranked=not in_time,
+            ranked=ranked,
             settings=f"{noun}s of {listed(columns)}; {which} set",
         )
         show(chart, key="groups_pit", of=f"{review.title} {which}", finding=False)
@@ -214,7 +227,7 @@ def forest(
         with st.container(horizontal=True, vertical_alignment="center"):
             on_overview = (
                 "the check on Overview compares the latest rows with those before."
-                if noun == "period"
+                if _in_time(review, columns)
                 else "those of the check on Overview hold for all checks together."
             )
             st.caption(

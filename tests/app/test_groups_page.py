@@ -214,3 +214,26 @@ def test_rows_in_order_of_time_stand_by_their_periods(workspace: Workspace) -> N
         at = healthy(settle(at.segmented_control[0].set_value("groups").run()))
         assert "Declare them before you look" in words(at)
         assert not read_review(workspace, made).question.groups
+
+
+def test_periods_may_be_crossed_with_one_declared_column(workspace: Workspace) -> None:
+    days = pd.date_range("2026-01-01", periods=150).strftime("%Y-%m-%d")
+    channel = np.repeat(["<b>app</b>", "phone"], 300)
+    for table in (rows(600, 3), line(600, 3)):
+        more = {"day": np.resize(days, 600), "channel": channel}
+        made = review_of(workspace, calibration=table.assign(**more))
+        roles = workspace.read(made).roles
+        assert roles is not None
+        left = tuple(one for one in roles.features if one != "channel")
+        set_roles(workspace, made, replace(roles, time="day", features=left))
+        score(workspace, made)
+        set_question(workspace, made, Question(groups=("channel",)))
+        at = shown(made)
+        control = at.segmented_control[0]
+        assert control.value == "groups"
+        at = healthy(settle(control.set_value("by channel").run()))
+        lines = [str(one) for one in specs(at)[0]["layout"]["yaxis"]["ticktext"]]
+        phone = sorted(line for line in lines if line.endswith(", phone"))
+        assert phone == [f"2026-0{k}, phone" for k in range(1, 6)]
+        assert not any("<b>app" in line for line in lines)
+        assert read_review(workspace, made).question.groups == ("channel",)
