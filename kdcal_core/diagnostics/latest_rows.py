@@ -75,18 +75,18 @@ class LatestOfGroup:
         Of the group's rows; ``late`` is (n,).
     elsewhere : float
         The change of all rows at the same time.
-    looks : int
-        How many changes of groups were looked at.
+    looks : float
+        For how many changes its interval is corrected (Bonferroni).
     """
 
     name: str
     rows: NDArray[np.bool_]
     latest: LatestRows
     elsewhere: float
-    looks: int = 1
+    looks: float = 1
 
     def interval(self, level: float) -> tuple[float, float]:
-        """The ends of the interval of the change, which holds for all looks together."""
+        """The ends of the interval of the change, corrected for the looks."""
         return self.latest.interval(1.0 - (1.0 - level) / self.looks)
 
     def beyond(self, level: float) -> float:

@@ -104,7 +104,7 @@ def test_a_late_fault_of_one_group_that_every_other_check_averages_away_fails() 
     worst, *others = found.results[0].parts
     assert [one.verdict for one in (worst, *others)] == ["fail", "pass", "pass", "pass", "pass"]
     assert worst.name == "for phone from 2026-11-17 on (says 0.20, sees 0.35; before 0.20 and 0.20)"
-    assert worst.estimate.interval.endswith("corrected for 20 changes in groups")
+    assert worst.estimate.interval.endswith("with the check's parts, for 24 changes")
     assert headline(found) == (
         "The model fails 1 of 1 check: its calibration changes for phone from 2026-11-17 on."
     )
