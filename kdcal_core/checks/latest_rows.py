@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kdcal_core.checks.by_group import declared_groups
 from kdcal_core.checks.check import Check, Part
@@ -49,12 +50,12 @@ def needs_time(evidence: Evidence) -> str | None:
     return None if times_of(evidence) is not None else "No column has the role Time."
 
 
-def from_when(evidence: Evidence, found: LatestRows) -> str:
-    """From which time on the latest rows are, in words. Untrusted text."""
+def from_when(evidence: Evidence, late: NDArray[np.bool_]) -> str:
+    """From which time on the latest rows (n,) are, in words. Untrusted text."""
     times = times_of(evidence)
     assert times is not None
     unit = times.present
-    first = int(unit[found.late].min())
+    first = int(unit[late].min())
     if evidence.times is None:
         return f"from time {first + 1:,} of {int(unit.max()) + 1:,} on"
     column = evidence.once("times", evidence.times).reset_index(drop=True)
@@ -98,7 +99,7 @@ class Changes:
         """The rows' influence on each change."""
         weight = check_weight(evidence.rows.weight, evidence.n_rows)
         sides = [(one.late, ~one.late) for one in self.whole]
-        sides += [(one.latest.late, one.rows & ~one.latest.late) for one in self.groups]
+        sides += [(one.late, one.rows & ~one.late) for one in self.groups]
         each: list[Influence] = []
         for one, other in sides:
             late, before = of_some(self.gap, one, weight), of_some(self.gap, other, weight)
@@ -160,7 +161,7 @@ def _part(
     if says:
         stated, earlier = (number_text(mean, _WIDTH) for mean in found.stated)
         late, before = f"says {stated}, sees {late}", f"{earlier} and {before}"
-    name = f"{from_when(evidence, found)} ({late}; before {before})"
+    name = f"{from_when(evidence, one.late)} ({late}; before {before})"
     key = f"the last 1/{round(1 / found.share)}"
     if isinstance(one, LatestOfGroup):
         corrected = f"corrected, with the check's parts, for {looked_at:,} changes"
