@@ -36,7 +36,7 @@ METHOD = (
     "than 8 times or with fewer than 30 rows in their last half are not judged."
 )
 _LONGEST_GROUP = 40  # characters
-_SHOWN = 0.95  # level at which the change of a group is beyond chance
+_SHOWN = 0.99  # level at which the change of a group is beyond chance
 
 
 def times_of(evidence: Evidence) -> Dependence | None:
@@ -112,8 +112,8 @@ def with_clearest_group(*found: Changes) -> list[Changes]:
 
     It is kept only if an interval corrected for all groups by all means holds neither 0 nor the
     change of all rows: else groups of few rows would keep a sound model from passing. It is judged
-    as one of all changes looked at. So the bound on the level is below twice the nominal one;
-    `tests/benchmarks/RESULTS_checks.md` has the measured level.
+    as one of all changes looked at. A sound model fails by a group in at most 1 of 100 reviews, as
+    far as intervals hold their level.
     """
     groups = sum(len(some.groups) for some in found)
     whole = sum(len(some.whole) for some in found)
