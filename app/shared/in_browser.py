@@ -1,4 +1,4 @@
-"""The four things that Streamlit leaves to a script in the browser; nothing of it is seen.
+"""The five things that Streamlit leaves to a script in the browser; nothing of it is seen.
 
 The page runs again when the theme changes between light and dark: figures have the colours of one
 theme, and Streamlit runs nothing then, so that their text would have the other theme's colour until
@@ -6,14 +6,19 @@ the next click. And the keyboard's focus goes to the page's title after another 
 opened by a button: the button is gone by then, and the focus would start again at the top. And the
 script says whether the window is wide or narrow, because a figure's height is fixed before it is
 sent. And figures get a whole number of pixels as their width: the browser and plotly round a part
-of a pixel in two ways, and plotly draws a figure again for the difference.
+of a pixel in two ways, and plotly draws a figure again for the difference. And plotly is read
+ahead, while a visitor looks at the first page: that keeps the browser busy for most of a second,
+which the first figure, and all that is drawn with it, would wait for.
 """
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit import file_util
 
 _KEY = "in_browser"
 _OPENED = "opened_by_button"
@@ -30,6 +35,14 @@ wholePixels.replaceSync(
   "[data-testid='stFullScreenFrame'] { width: round(down, 100%, 1px) !important }",
 )
 document.adoptedStyleSheets.push(wholePixels)
+let asked = false // for plotly
+
+function readAhead(name) {
+  const other = document.querySelector("script[type='module'][src*='/js/']")
+  if (asked || !name || !other) return
+  asked = true
+  setTimeout(() => import(new URL(name, other.src).href).catch(() => {}), 2000)
+}
 
 function focusTitle() {
   const title = document.querySelector("[data-testid='stMain'] h1")
@@ -43,6 +56,7 @@ function focusTitle() {
 }
 
 export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
+  readAhead(data.plotly)
   if (data.opened > focused) {
     focused = data.opened
     left = document.activeElement
@@ -83,13 +97,31 @@ def _width() -> str:
     return getattr(st.session_state.get(_KEY), "width", "")
 
 
+@cache
+def plotly_file() -> str:
+    """The name of Streamlit's file with plotly; empty if it has another name than in this version.
+
+    Examples
+    --------
+    >>> plotly_file().endswith(".js")
+    True
+    """
+    found = Path(file_util.get_static_dir()).glob("static/js/PlotlyChart.*.js")
+    return next((one.name for one in found), "")
+
+
 def show() -> None:
     """Send the script its data; what the browser sends back makes the page run again."""
     script: Any = st.components.v2.component("kdcal_in_browser", js=_SCRIPT)
     script(
         key=_KEY,
         height=1,
-        data={"opened": st.session_state.get(_OPENED, 0), "wide": WIDE, "narrow": NARROW},
+        data={
+            "opened": st.session_state.get(_OPENED, 0),
+            "wide": WIDE,
+            "narrow": NARROW,
+            "plotly": plotly_file(),
+        },
         default={"width": ""},
         on_changed_change=_nothing,
         on_width_change=_nothing,

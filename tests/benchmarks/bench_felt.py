@@ -63,6 +63,7 @@ WATCH = """() => {
 STILL = """() => window.felt.ended > window.felt.begun
   && performance.now() - window.felt.ended > 400
   && document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning'"""
+LOOK = 4  # seconds for which a visitor looks at the first page before choosing a sample
 CHOICES = (
     "[data-testid=stMain] [data-testid=stButtonGroup] button[aria-checked=false]",
     "[data-testid=stMain] [data-testid=stCheckbox] label",
@@ -125,8 +126,10 @@ def _in_browser(address: str, plain: Plain) -> tuple[list[dict[str, Any]], str]:
         rows.append(_row("first page", "after the server's start", seconds, 3, plain.first))
         for sample in SAMPLES:
             with _tab(browser, address) as page:
+                page.wait_for_timeout(1000 * LOOK)
                 seconds, opened[sample] = _open(page, sample)
                 rows.append(_row(f"sample {sample}", "click to quick checks", seconds, 2))
+                _quiet(page)  # the slower checks of one sample would delay the next
         for sample in ("adult", "heteroscedastic"):
             with _tab(browser, f"{address}?review={opened[sample]}") as page:
                 rows += _pages(page, sample, plain)

@@ -1,4 +1,4 @@
-"""plotly draws a figure once, not again when Streamlit tells it the page's width or modes."""
+"""plotly is read ahead and draws a figure once, not again for the page's width or modes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from conftest import open_sample
+
+from app.shared.in_browser import plotly_file
 
 pytestmark = pytest.mark.browser
 
@@ -42,3 +44,14 @@ def test_figures_of_another_set_are_drawn_once(app, home: Path, sample: str, pag
     drawn = app.page.evaluate("() => window.drawn")
     assert drawn["plots"] >= plots
     assert drawn["again"] == 0
+
+
+def test_plotly_is_read_while_a_visitor_looks_at_the_first_page(app):
+    assert plotly_file()
+    app.open("")
+    app.page.wait_for_function(
+        "name => performance.getEntriesByType('resource').some(one => one.name.endsWith(name))",
+        arg=plotly_file(),
+        timeout=30_000,
+    )
+    app.assert_healthy()
