@@ -126,7 +126,7 @@ def _sentence(found: RowsInBox) -> str:
 
 def _reliability(review: Review, model: BoxJudged, version: BoxJudged | None) -> None:
     """The diagram of the rows with its findings."""
-    picture, beside = st.columns([1.15, 1], gap="medium")
+    picture, beside = st.columns(2, gap="medium")
     assert model.reliability is not None  # of enough rows
     curve, other = model.reliability.curves[0], None
     said = [f"**Model.** {_finding(model)}"]

@@ -192,7 +192,7 @@ def before_and_after(view: View, repair: Repair) -> None:
         scores = runs.scores_of(
             view.looked.review, repair.run, view.asked.label, MODEL, repair.chosen
         )
-        left, right = st.columns([1, 1.15], gap="medium")
+        left, right = st.columns(2, gap="medium")
         if scores is not None:
             with left:
                 _reliability(view, repair, *scores)

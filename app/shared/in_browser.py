@@ -1,14 +1,12 @@
-"""The five things that Streamlit leaves to a script in the browser; nothing of it is seen.
+"""The four things that Streamlit leaves to a script in the browser; nothing of it is seen.
 
 The page runs again when the theme changes between light and dark: figures have the colours of one
 theme, and Streamlit runs nothing then, so that their text would have the other theme's colour until
 the next click. And the keyboard's focus goes to the page's title after another page or review was
 opened by a button: the button is gone by then, and the focus would start again at the top. And the
 script says whether the window is wide or narrow, because a figure's height is fixed before it is
-sent. And figures get a whole number of pixels as their width: the browser and plotly round a part
-of a pixel in two ways, and plotly draws a figure again for the difference. And plotly is read
-ahead, while a visitor looks at the first page: that keeps the browser busy for most of a second,
-which the first figure, and all that is drawn with it, would wait for.
+sent. And plotly is read ahead, while a visitor looks at the first page: that keeps the browser busy
+for most of a second, which the first figure, and all that is drawn with it, would wait for.
 """
 
 from __future__ import annotations
@@ -30,11 +28,6 @@ let width = "" // of the window in words, as the server knows it
 let focused = 0
 let left // what had the focus when the other page began: it stands until the page is drawn
 let tries = 0 // a control that stays where it was keeps the focus
-const wholePixels = new CSSStyleSheet()
-wholePixels.replaceSync(
-  "[data-testid='stFullScreenFrame'] { width: round(down, 100%, 1px) !important }",
-)
-document.adoptedStyleSheets.push(wholePixels)
 let asked = false // for plotly
 
 function readAhead(name) {

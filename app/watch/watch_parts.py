@@ -237,7 +237,7 @@ def _distances(
 ) -> None:
     """The distances of one kind of score."""
     tests, key = shift.tests, "" if shift is watch.shift else "_widths"
-    left, right = st.columns([1.1, 1], gap="medium")
+    left, right = st.columns(2, gap="medium")
     with left:
         show(
             drawn_once(frozen_bins_chart, shift, others, **_look(watch)),
