@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+_SIDEBAR = 282
+"""Pixels, an even number: beside it, columns that divide a page into sixteenths have a width with
+few enough digits for plotly to read it as it is; it would draw their figures twice."""
+
 
 def main() -> None:
     """Set up the app and run the chosen page."""
@@ -17,7 +21,7 @@ def main() -> None:
 
     sign_in.note()
     # before the navigation, which would fetch the icon of a page from elsewhere
-    st.set_page_config(page_icon=drawing("mark.svg"), layout="wide")
+    st.set_page_config(page_icon=drawing("mark.svg"), layout="wide", initial_sidebar_state=_SIDEBAR)
     st.logo(drawing("logo.svg"), size="large", icon_image=drawing("mark.svg"))
     if st.query_params or sign_in.is_on():
         server_process.ready_for_all_pages()

@@ -471,7 +471,7 @@ def _overlay(view: View, chosen: list[str]) -> None:
         for key, fit in zip(chosen, fits, strict=True)
     }
     curves = [key for key, fit in zip(chosen, fits, strict=True) if fit.is_curve]
-    picture, legend = st.columns([3, 1.3], gap="medium")
+    picture, legend = st.columns([11, 5], gap="medium")
     with picture:
         anchor = counted.anchors[view.at]
         show(

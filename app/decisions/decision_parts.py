@@ -235,7 +235,7 @@ def _seen(
 
 def consequences(view: Decided) -> None:
     """The cost at every threshold, beside the confusion table of this one."""
-    left, right = st.columns([3, 2], gap="small")
+    left, right = st.columns([5, 3], gap="small")
     with left.container(border=True, height="stretch"):
         _cost(view)
     with right.container(border=True, height="stretch"):

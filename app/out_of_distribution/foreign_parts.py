@@ -120,7 +120,7 @@ def page(review: Review, fit: Fit | None, foreign: Foreign) -> None:
     version = None
     if fit is not None:
         with densities.container(border=True):
-            drawing, settings = st.columns([3, 1.3], gap="medium")
+            drawing, settings = st.columns([11, 5], gap="medium")
             with settings:
                 version = _version(review, fit)
                 prior = version.prior

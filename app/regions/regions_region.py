@@ -51,7 +51,7 @@ def closely(view: View) -> RegionPanels | None:
             fit, lines = panels.fits[view.picked], panels.maps
             words = _map_words(view, fit, lines)
             st.markdown(escape_markdown(f"{_map_lead(view)} {words}", 1000))
-            left, right = st.columns([1.55, 1], gap="medium")
+            left, right = st.columns([5, 3], gap="medium")
             with left:
                 _reliability(view, panels)
             with right:

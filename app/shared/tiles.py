@@ -35,7 +35,7 @@ def answer(*, square: bool = False) -> tuple[DeltaGenerator, DeltaGenerator]:
     drawn large.
     """
     if not square:
-        picture, tiles = st.columns([2.6, 1], gap="small")
+        picture, tiles = st.columns([11, 5], gap="small")
         return picture.container(border=True, height="stretch"), tiles
     line = st.container(horizontal=True, gap="small")
     width = LARGE_SQUARE_WIDTH if in_browser.is_wide() else SQUARE_WIDTH

@@ -113,7 +113,7 @@ def confusion_figure(
     }
     figure.update_layout(
         xaxis={**ticks, "title_text": "Predicted class", "side": "top"},
-        yaxis={**ticks, "title_text": "True class", "autorange": "reversed"},
+        yaxis={**ticks, "title_text": "True class", "range": [len(names) - 0.5, -0.5]},
         margin={"t": 76, "b": 12},
     )
     square(figure)

@@ -377,7 +377,7 @@ def _cells(pair: _Pair, dark: bool) -> go.Figure:
     ticks = {"tickvals": where, "ticktext": names, "showgrid": False}
     figure.update_layout(
         xaxis={**ticks, "title_text": "What the model says", "side": "top"},
-        yaxis={**ticks, "title_text": "True class", "autorange": "reversed"},
+        yaxis={**ticks, "title_text": "True class", "range": [len(names) - 0.5, -0.5]},
         legend={**LEGEND_BELOW, "traceorder": "reversed", "y": -0.04},
         margin={"t": 76, "b": 60},
     )

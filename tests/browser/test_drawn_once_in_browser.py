@@ -1,4 +1,4 @@
-"""plotly is read ahead, and draws a figure once where its width is a short number of pixels."""
+"""plotly is read ahead, and draws a figure once: columns are as wide as it reads them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,12 @@ WATCH = """() => {
 
 @pytest.mark.parametrize(
     ("sample", "page", "plots"),
-    [("adult", "reliability", 3), ("adult", "posterior_map", 1)],
+    [
+        ("adult", "reliability", 3),
+        ("adult", "posterior_map", 1),
+        ("adult", "decisions", 2),
+        ("heteroscedastic", "pit", 2),
+    ],
 )
 def test_figures_that_follow_a_switch_are_drawn_once(
     app, home: Path, sample: str, page: str, plots: int
