@@ -43,9 +43,9 @@ def _edition() -> str:
         (
             "p values by part and with a contrast, ratios with both errors, keys, none certain, "
             "regions of both halves and parts that are missed, copies with another number, "
-            "splits of dependent rows, no errors of a stated risk, many rows as their "
-            "summaries with groups, sums over groups of rows, weighted range, foreign rows "
-            "together",
+            "splits of dependent rows, no errors of a stated risk, nor few that name it, many "
+            "rows as their summaries with groups, sums over groups of rows, weighted range, "
+            "foreign rows together",
             FITTED,
             *CHECKS,
         )

@@ -15,14 +15,17 @@ from kdcal_core.checks import (
     QUICK_CALIBRATORS,
     CheckedReview,
     Evidence,
+    SummaryEvidence,
     gain_of_a_recalibration,
     judge_checks,
     measure_checks,
     next_step,
+    with_group_sums,
 )
 from kdcal_core.data import ScoredSet
 from kdcal_core.data.labels import odd_answers
 from kdcal_core.diagnostics import auroc, calibration_slope, confidence_calibration_error, coverage
+from kdcal_core.diagnostics.summaries import summarise
 from kdcal_core.distributions import Normal, Quantiles, RegressionSet
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import MEASURES, Space
@@ -287,6 +290,25 @@ def test_the_errors_of_a_stated_risk_are_no_sign_of_confidence() -> None:
     assert "rows in which a low risk came true" in asked.why_not
     assert not measure_checks(Evidence(rows), ["KC009"]).checks[0].why_not
     assert not measure_checks(Evidence(rare(4000, 3.0), event=1), ["KC009"]).checks[0].why_not
+
+
+def test_few_rows_that_name_a_risk_are_not_judged_by_themselves() -> None:
+    rows = rare(4000, 0.0)  # right everywhere; 33 rows name the event
+    answer = measure_checks(Evidence(rows, event=1), ["KC005"])
+    assert [part.name for part in answer.checks[0].parts] == ["no"]
+    assert verdicts(Evidence(rows, event=1), ["KC005"])["KC005"] == "pass"
+    summed = measure_checks(SummaryEvidence(summarise(rows.proba, rows.y, rows.classes), 1))
+    (also,) = [one for one in summed.checks if one.code == "KC005"]
+    assert [part.name for part in also.parts] == ["no"]
+    (paired,) = with_group_sums(answer, Evidence(rows, event=1)).checks
+    assert paired.parts[0].sums is not None
+    assert verdicts(Evidence(rows), ["KC005"])["KC005"] == "not enough evidence"
+    too_sure = rows.proba[:, 1].copy()
+    too_sure[too_sure > 0.3] = 0.95  # 201 rows, of which two fifths are events
+    several = ScoredSet(
+        np.column_stack([1 - too_sure, too_sure]), rows.y, rows.classes, "d", "evaluation"
+    )
+    assert verdicts(Evidence(several, event=1), ["KC005"])["KC005"] == "fail"
 
 
 def test_labels_in_place_of_probabilities_are_caught() -> None:
