@@ -47,17 +47,13 @@ from kdcal_core.diagnostics.cumulative_differences import (
     CumulativeDifferences,
     cumulative_differences,
 )
-from kdcal_core.diagnostics.decisions import (
+from kdcal_core.diagnostics.decision_worth import (
     Band,
     BestThreshold,
     Costs,
-    DecisionCounts,
     Flagging,
     best_threshold,
     cost_at,
-    decision_confusion,
-    decision_counts,
-    decision_rates,
     decision_table,
     expected_cost,
     flagging_at,
@@ -65,8 +61,14 @@ from kdcal_core.diagnostics.decisions import (
     net_benefit,
     net_benefit_of_all,
     paired_net_benefit,
-    rates_table,
     useful_thresholds,
+)
+from kdcal_core.diagnostics.decisions import (
+    DecisionCounts,
+    decision_confusion,
+    decision_counts,
+    decision_rates,
+    rates_table,
 )
 from kdcal_core.diagnostics.estimate import (
     Estimate,

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kdcal_core.diagnostics import rows_text
-from kdcal_core.diagnostics.decisions import (
-    STEPS,
+from kdcal_core.diagnostics import (
     Costs,
     best_threshold,
     decision_counts,
@@ -15,7 +13,9 @@ from kdcal_core.diagnostics.decisions import (
     gain_over_all,
     net_benefit,
     paired_net_benefit,
+    rows_text,
 )
+from kdcal_core.diagnostics.decisions import STEPS
 from kdcal_core.statistics import Dependence, RowDesign, design_effect, small_sample_factor
 
 

@@ -24,10 +24,13 @@ from kdcal_core.diagnostics import (
     brier,
     confidence_calibration_error,
     coverage,
+    decision_counts,
+    decision_rates,
     ecdf_difference,
     event_gap,
     fault,
     log_loss,
+    net_benefit,
     paired_difference,
     pit_histogram,
     quantile_calibration_error,
@@ -38,7 +41,6 @@ from kdcal_core.diagnostics import (
 from kdcal_core.diagnostics.auc import auc
 from kdcal_core.diagnostics.calibration_line import target_intercept, target_slope
 from kdcal_core.diagnostics.calibration_test import target_test
-from kdcal_core.diagnostics.decisions import decision_counts, decision_rates, net_benefit
 from kdcal_core.diagnostics.targets import targets
 from kdcal_core.distributions import Normal
 from kdcal_core.evaluation import regression_scores

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from kdcal_core import diagnostics as of_rows
 from kdcal_core.data import ScoredSet
-from kdcal_core.diagnostics.decisions import decision_rates, net_benefit
+from kdcal_core.diagnostics import decision_rates, net_benefit
 from kdcal_core.diagnostics.summaries import (
     ClassTally,
     class_groups,
