@@ -111,15 +111,17 @@ from kdcal_core.charts.pit import (
 from kdcal_core.charts.posterior_map import (
     MapPoints,
     PosteriorPanel,
+    box_reliability_chart,
+    posterior_field_chart,
+    posterior_map_chart,
+)
+from kdcal_core.charts.posterior_map_words import (
     axes_words,
     box_finding,
-    box_reliability_chart,
     floor_words,
     held_words,
     map_finding,
     mix_words,
-    posterior_field_chart,
-    posterior_map_chart,
     slice_words,
 )
 from kdcal_core.charts.predictive_density import DensityPanel, predictive_density_chart

@@ -11,7 +11,7 @@ import pytest
 from texts.snapshot import Texts
 
 from kdcal_core.calibration.graph.gamma_floor_blend import data_floor
-from kdcal_core.charts import MapPoints, PosteriorPanel, posterior_map
+from kdcal_core.charts import MapPoints, PosteriorPanel, posterior_map_words
 from kdcal_core.charts.palette import palette, posterior_scale
 from kdcal_core.charts.posterior_map import posterior_map_figure
 from kdcal_core.diagnostics import accuracy, mean_max_confidence
@@ -29,7 +29,7 @@ def confidence(sure: int, outside: float = 0.6, inside: float = 0.99) -> np.ndar
 
 def test_only_the_area_outside_the_data_counts(texts: Texts) -> None:
     assert OUTSIDE.sum() == 84
-    sentence = posterior_map.map_finding(confidence(21), confidence(0, 0.5), OUTSIDE, 0.5)
+    sentence = posterior_map_words.map_finding(confidence(21), confidence(0, 0.5), OUTSIDE, 0.5)
     texts(sentence)
     assert re.findall(r"\d+%", sentence) == ["84%", "90%", "25%", "69%", "50%", "50%"]
 
@@ -39,43 +39,43 @@ def test_only_the_area_outside_the_data_counts(texts: Texts) -> None:
     [(0, "none of the area"), (84, "all of the area"), (83, "99% of the area")],
 )
 def test_shares_do_not_round_to_nothing_or_all(sure: int, said: str, texts: Texts) -> None:
-    sentence = posterior_map.map_finding(confidence(sure), None, OUTSIDE, 0.5)
+    sentence = posterior_map_words.map_finding(confidence(sure), None, OUTSIDE, 0.5)
     assert said in sentence
     texts(sentence)
 
 
 def test_a_map_without_unknown_points_says_so(texts: Texts) -> None:
     none = np.zeros((10, 10), dtype=bool)
-    texts(posterior_map.map_finding(confidence(84), confidence(42), none, 0.5))
+    texts(posterior_map_words.map_finding(confidence(84), confidence(42), none, 0.5))
 
 
 def test_a_slice_says_how_much_beyond_the_box_is_like_the_data(texts: Texts) -> None:
     beyond = OUTSIDE
     known = np.zeros((10, 10), dtype=bool)
     known[0] = True
-    texts(posterior_map.slice_words(~known, beyond, 62))
-    assert posterior_map.slice_words(beyond, beyond, 62) == ""
-    assert posterior_map.slice_words(~known, beyond, 0) == ""
+    texts(posterior_map_words.slice_words(~known, beyond, 62))
+    assert posterior_map_words.slice_words(beyond, beyond, 62) == ""
+    assert posterior_map_words.slice_words(~known, beyond, 0) == ""
 
 
 def test_a_hair_of_area_is_less_than_one_percent() -> None:
     wide = np.ones((20, 20), dtype=bool)
     values = np.full((20, 20), 0.5)
     values[0, 0] = 0.95
-    assert "less than 1%" in posterior_map.map_finding(values, None, wide, 0.5)
+    assert "less than 1%" in posterior_map_words.map_finding(values, None, wide, 0.5)
 
 
 def test_exactly_ninety_percent_is_not_more() -> None:
     values = np.full((10, 10), 0.9)
-    assert "none of the area" in posterior_map.map_finding(values, None, OUTSIDE, 0.5)
+    assert "none of the area" in posterior_map_words.map_finding(values, None, OUTSIDE, 0.5)
 
 
 def test_a_prior_that_is_sure_itself_is_mentioned(texts: Texts) -> None:
-    texts(posterior_map.map_finding(confidence(84), confidence(84), OUTSIDE, 0.95))
+    texts(posterior_map_words.map_finding(confidence(84), confidence(84), OUTSIDE, 0.95))
 
 
 def test_the_alternative_text_shows_inside_from_outside(texts: Texts) -> None:
-    texts(posterior_map.map_alt("a", "b", "confidence", [("Model", confidence(84))], OUTSIDE))
+    texts(posterior_map_words.map_alt("a", "b", "confidence", [("Model", confidence(84))], OUTSIDE))
 
 
 def pair(right: int, n: int) -> tuple:
@@ -85,40 +85,40 @@ def pair(right: int, n: int) -> tuple:
 
 
 def test_rows_in_the_box_are_counted_with_their_interval(texts: Texts) -> None:
-    texts(posterior_map.box_finding(200, 1000, pair(150, 200), pair(160, 200)))
+    texts(posterior_map_words.box_finding(200, 1000, pair(150, 200), pair(160, 200)))
 
 
 def test_few_rows_are_called_few(texts: Texts) -> None:
-    texts(posterior_map.box_finding(50, 1000, pair(40, 50), None), "50 rows")
-    sentence = posterior_map.box_finding(4, 1000, pair(3, 4), pair(4, 4))
+    texts(posterior_map_words.box_finding(50, 1000, pair(40, 50), None), "50 rows")
+    sentence = posterior_map_words.box_finding(4, 1000, pair(3, 4), pair(4, 4))
     texts(sentence, "4 rows")
     assert "19% to 99%" in sentence  # Clopper-Pearson of 3 in 4
-    texts(posterior_map.box_finding(1, 1000, pair(1, 1), None), "1 row")
+    texts(posterior_map_words.box_finding(1, 1000, pair(1, 1), None), "1 row")
 
 
 def test_an_empty_box_is_extrapolation(texts: Texts) -> None:
-    texts(posterior_map.box_finding(0, 1000, None, None))
+    texts(posterior_map_words.box_finding(0, 1000, None, None))
 
 
 def test_the_mix_names_the_frequent_classes_and_counts_the_rest(texts: Texts) -> None:
     labels = np.repeat(np.arange(9), [9, 8, 7, 6, 5, 4, 3, 2, 0])
-    mix = posterior_map.mix_words(np.bincount(labels), [f"c{k}" for k in range(9)])
+    mix = posterior_map_words.mix_words(np.bincount(labels), [f"c{k}" for k in range(9)])
     texts(mix)
-    seven = posterior_map.mix_words(np.ones(7, dtype=np.int64), [f"c{k}" for k in range(7)])
+    seven = posterior_map_words.mix_words(np.ones(7, dtype=np.int64), [f"c{k}" for k in range(7)])
     assert "further" not in seven
 
 
 def test_what_is_held_is_said(texts: Texts) -> None:
-    assert posterior_map.held_words(0, None) == ""
-    texts(posterior_map.held_words(1, None), "at the median")
-    texts(posterior_map.held_words(3, 7), "at a row")
+    assert posterior_map_words.held_words(0, None) == ""
+    texts(posterior_map_words.held_words(1, None), "at the median")
+    texts(posterior_map_words.held_words(3, 7), "at a row")
 
 
 @pytest.mark.parametrize(("alpha", "n"), [(0.01, 10), (0.01, 499), (0.05, 99), (0.2, 40)])
 def test_the_rows_below_the_floor_are_counted(alpha: float, n: int) -> None:
     densities = np.arange(float(n))
     below = int((densities < data_floor(densities, alpha)).sum())
-    text = posterior_map.floor_words(alpha, n)
+    text = posterior_map_words.floor_words(alpha, n)
     assert text.startswith(f"Of {n} held-out rows {below or 'none'} lie")
     assert ("more stable" in text) == (below < 4)
 

@@ -42,7 +42,7 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.diagnostics.regression.coverage import Coverage, CoverageRow
 from kdcal_core.diagnostics.regression.distribution_scores import RegressionScores
-from kdcal_core.diagnostics.regression.local_faults import LocalPit
+from kdcal_core.diagnostics.regression.local_pit import LocalPit
 from kdcal_core.diagnostics.regression.pit_curves import (
     EcdfDifference,
     PitHistogram,

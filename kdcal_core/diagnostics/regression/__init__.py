@@ -34,18 +34,16 @@ from kdcal_core.diagnostics.regression.label_free_forecasts import (
 )
 from kdcal_core.diagnostics.regression.local_faults import (
     OPPOSITE_FAULTS,
-    LocalPit,
     RegionPit,
     column_regions,
     crossed_groups,
     local_finding,
-    local_pit,
-    neighbourhoods,
     pit_by_column,
     pit_by_region,
     regions_finding,
     regression_findings,
 )
+from kdcal_core.diagnostics.regression.local_pit import LocalPit, local_pit, neighbourhoods
 from kdcal_core.diagnostics.regression.pit_curves import (
     BandKind,
     EcdfDifference,
