@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Literal, TypeVar, cast, get_args
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from kdcal_core.offers import offer
 from kdcal_core.once import Once
 from kdcal_core.progress import Progress
 from kdcal_core.statistics import Dependence, Resamples, RowDesign, dependence_of, design_of
+
+if TYPE_CHECKING:
+    from kdcal_core.evaluation.counted_pair import CountedPair
 
 T = TypeVar("T")
 Group = Literal["inside", "outside", "ranking", "speed"]
@@ -46,6 +49,7 @@ ByRow = Callable[..., FloatArray]
 BySet = Callable[..., Estimate]
 Paired = Callable[..., Estimate]
 Compared = Callable[["Judged", "Drawn"], tuple[list[Estimate], Spread] | None]
+Counted = Callable[["CountedPair"], tuple[list[Estimate], Spread] | None]
 OfDistributions = Callable[["PredictedRows"], Estimate | None]
 
 
@@ -83,6 +87,8 @@ class Measure:
     compared : callable or None
         Estimates of all methods on the judged rows, with their joint variation; returns None where
         the measure is not defined on these rows.
+    counted : callable or None
+        As ``compared``, of two versions of very many rows from what was counted of both.
     of_distributions : callable or None
         ``(PredictedRows) -> Estimate`` of predictive distributions, or None where it is not defined
         on these rows. By default the mean of ``by_row``. It may use the distributions' mean,
@@ -102,6 +108,7 @@ class Measure:
     by_set: BySet | None = field(default=None, repr=False)
     paired: Paired | None = field(default=None, repr=False)
     compared: Compared | None = field(default=None, repr=False)
+    counted: Counted | None = field(default=None, repr=False)
     of_distributions: OfDistributions | None = field(default=None, repr=False)
     on_card: bool = False
 
@@ -258,15 +265,7 @@ def scored_measures(
 
     def scored(measure: Measure) -> Scored | None:
         assert measure.compared is not None
-        if (result := measure.compared(judged, drawn)) is None:
-            return None
-        estimates, spread = result
-        titled = tuple(
-            replace(one, label=measure.title, lower_is_better=measure.lower_is_better)
-            for one in estimates
-        )
-        shown = np.array([one.value for one in titled])
-        return Scored(measure, titled, replace(spread, shown=shown))
+        return _scored(measure, measure.compared(judged, drawn))
 
     # the longest first, so that none is left alone at the end
     order = sorted(asked, key=lambda one: one.key != _LONGEST)
@@ -275,6 +274,32 @@ def scored_measures(
     )
     by_key = {one.measure.key: one for one in found if one is not None}
     return tuple(by_key[one.key] for one in asked if one.key in by_key)
+
+
+def _scored(measure: Measure, result: tuple[list[Estimate], Spread] | None) -> Scored | None:
+    if result is None:
+        return None
+    estimates, spread = result
+    titled = tuple(
+        replace(one, label=measure.title, lower_is_better=measure.lower_is_better)
+        for one in estimates
+    )
+    shown = np.array([one.value for one in titled])
+    return Scored(measure, titled, replace(spread, shown=shown))
+
+
+def counted_measures(pair: CountedPair, progress: Progress | None = None) -> tuple[Scored, ...]:
+    """As :func:`scored_measures`, of two versions of very many rows."""
+    asked = [one for one in MEASURES.values() if one.counted is not None]
+
+    def scored(measure: Measure) -> Scored | None:
+        assert measure.counted is not None
+        return _scored(measure, measure.counted(pair))
+
+    found = on_all_cores(
+        scored, asked, note=lambda at: f"Measuring: {asked[at].title}", progress=progress
+    )
+    return tuple(one for one in found if one is not None)
 
 
 def compared_measures() -> tuple[Measure, ...]:

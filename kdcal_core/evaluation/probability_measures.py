@@ -35,11 +35,13 @@ from kdcal_core.diagnostics.smooth_error import (
     smooth_calibration_error,
 )
 from kdcal_core.diagnostics.targets import Norm, targets
+from kdcal_core.evaluation.counted_pair import SMOOTH_DRAWS, CountedPair
 from kdcal_core.evaluation.measures import (
     MEASURES,
     ByRow,
     BySet,
     Compared,
+    Counted,
     Drawn,
     Judged,
     Measure,
@@ -61,7 +63,6 @@ from kdcal_core.statistics import (
 )
 
 BINS = 15
-SMOOTH_DRAWS = 200
 
 
 def _less(title: str, by_row: ByRow) -> Paired:
@@ -264,13 +265,14 @@ def row_measure(
     by_row: ByRow,
     by_set: BySet | None = None,
     *,
+    counted: Counted | None = None,
     on_card: bool = False,
 ) -> Measure:
     """A measure that is the mean of a row's loss, by which calibrators are compared.
 
     Parameters
     ----------
-    key, title, meaning, unit, on_card
+    key, title, meaning, unit, counted, on_card
         As in `Measure`.
     by_row : callable
         ``(proba, y) -> (n,)``, lower is better.
@@ -296,6 +298,7 @@ def row_measure(
         whole,
         _less(title, by_row),
         _mean(whole, by_row),
+        counted,
         on_card=on_card,
     )
 
@@ -349,6 +352,7 @@ row_measure(
     "nats",
     log_losses,
     log_loss,
+    counted=CountedPair.log_loss,
     on_card=True,
 ).offer()
 
@@ -361,6 +365,7 @@ row_measure(
     "squared probability",
     brier_losses,
     brier,
+    counted=CountedPair.brier,
     on_card=True,
 ).offer()
 
@@ -375,6 +380,7 @@ Measure(
     _ERRORS,
     by_set=calibration_error,
     compared=_binned("l1", False),
+    counted=lambda pair: pair.binned("l1"),
 ).offer()
 
 Measure(
@@ -388,6 +394,7 @@ Measure(
     _ERRORS,
     by_set=partial(calibration_error, debiased=True),
     compared=_binned("l1", True),
+    counted=lambda pair: pair.binned("l1", debiased=True),
     on_card=True,
 ).offer()
 
@@ -402,6 +409,7 @@ Measure(
     _ERRORS,
     by_set=partial(calibration_error, norm="l2", debiased=True),
     compared=_binned("l2", True),
+    counted=lambda pair: pair.binned("l2", debiased=True),
 ).offer()
 
 Measure(
@@ -415,6 +423,7 @@ Measure(
     _ERRORS,
     by_set=smooth_calibration_error,
     compared=_smooth,
+    counted=CountedPair.smooth,
     on_card=True,
 ).offer()
 
@@ -429,6 +438,7 @@ Measure(
     _ERRORS,
     by_set=partial(calibration_error, norm="max"),
     compared=_binned("max", False),
+    counted=lambda pair: pair.binned("max"),
 ).offer()
 
 Measure(
@@ -442,6 +452,7 @@ Measure(
     _ERRORS,
     by_set=partial(calibration_error, kind="class"),
     compared=_classwise,
+    counted=CountedPair.classwise,
 ).offer()
 
 Measure("oce", "OCE far away", _OCE, "probability", True, "outside", _T_TEST, compared=_far).offer()
@@ -459,6 +470,7 @@ Measure(
     by_set=auroc,
     paired=_less_area,
     compared=_auc,
+    counted=CountedPair.area,
     on_card=True,
 ).offer()
 
@@ -472,6 +484,7 @@ Measure(
     _T_TEST,
     by_set=accuracy,
     compared=_accuracy,
+    counted=CountedPair.accuracy,
     on_card=True,
 ).offer()
 

@@ -108,19 +108,37 @@ def of_areas(
     sample: the totals of clusters, whatever the class (Obuchowski 1997), with as many degrees of
     freedom as clusters less one.
     """
-    m = len(value)
     if dependence is not None:
         mass, totals = units(weight, dependence), pooled(part, dependence)
         factor = small_sample_factor(max(len(mass), 2), dependence.lags)
         return unbiased(value, totals @ totals.T * factor, max(kish(mass) - 1.0, 1.0))
+    sides = [side == one for one in np.unique(side)]
+    products = np.array([part[:, here] @ part[:, here].T for here in sides])
+    rows = np.array([kish(weight[here]) for here in sides])
+    return of_area_products(
+        value, products, rows, np.array([np.square(lead[here]).sum() for here in sides])
+    )
+
+
+def of_area_products(
+    value: FloatArray, products: FloatArray, rows: FloatArray, widest: FloatArray
+) -> Spread:
+    """:func:`of_areas` of independent rows from sums over each of S samples.
+
+    Parameters
+    ----------
+    products : (S, M, M) array
+        Products of the methods' parts.
+    rows, widest : (S,) array
+        Effective rows, and sums of the squared leads.
+    """
+    m = len(value)
     covariance, doubt, lone = np.zeros((m, m)), np.zeros((m, m)), 0.0
-    for one in np.unique(side):
-        here = side == one
-        spare = kish(weight[here]) - 1.0
+    for of_sample, spare, range_ in zip(products, rows - 1.0, widest, strict=True):
         if spare < 1e-9:
-            lone += float(np.square(lead[here]).sum())
+            lone += float(range_)
             continue
-        each = part[:, here] @ part[:, here].T * ((spare + 1.0) / spare)
+        each = of_sample * ((spare + 1.0) / spare)
         covariance += each
         doubt += _of_gaps(each) ** 2 / spare
     gap = _of_gaps(covariance)
@@ -252,13 +270,17 @@ def smooth_spread(problems: Sequence[Target], n_draws: int, seed: int) -> Spread
                 noise = shared_noise(together, noise[None, :], own[rows], some, same)[0]
             noise *= weight[rows]
             sums[i, draw] += bin_sums(index[rows], COARSE, noise)
-    # in single precision, as `kdcal_core.diagnostics.smooth_error` draws
-    drawn = sums.astype(np.float32)
     gaps = [
         bin_sums(index, COARSE, weight * (one.hit - one.score))
         for one, index, weight in zip(problems, places, weights, strict=True)
     ]
-    value = lattice_errors(np.array(gaps))
+    return of_lattices(np.array(gaps), sums)
+
+
+def of_lattices(gaps: FloatArray, drawn: FloatArray) -> Spread:
+    """Smooth ECE of gaps (M, L) on a lattice, and of drawn deviations from them (M, B, L)."""
+    drawn = drawn.astype(np.float32)  # as `kdcal_core.diagnostics.smooth_error` draws
+    value = lattice_errors(gaps)
     goal = error_grid(max(ROOM * float(value.max()), 1e-6))[SMOOTH_GRID]
     truths, drawn_errors = [], []
     for gap, deviation in zip(gaps, drawn, strict=True):

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.estimate import Estimate
+from kdcal_core.evaluation.counted_pair import CountedPair
 from kdcal_core.evaluation.measures import Drawn, Judged, Measure
 from kdcal_core.evaluation.spread import Spread, unbiased
 from kdcal_core.statistics import bounded_mean_interval, kish, pooled, small_sample_factor, units
@@ -73,4 +74,5 @@ Measure(
     "ranking",
     "t test of a ratio of means, paired by row",
     compared=_compared,
+    counted=CountedPair.confidence_on_errors,
 ).offer()

@@ -13,14 +13,22 @@ from kdcal_core.data import FloatArray, ScoredSet, check_weight
 from kdcal_core.diagnostics.between_sets import ChangedEstimate, changed_estimate, direction_of
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regression import paired_difference
+from kdcal_core.diagnostics.summaries import ClassSummary
 from kdcal_core.distributions import RegressionSet
 from kdcal_core.errors import InputError
+from kdcal_core.evaluation.counted_pair import CountedPair
 from kdcal_core.evaluation.distribution_measures import (
     interval_rows,
     regression_scores,
     row_scores,
 )
-from kdcal_core.evaluation.measures import MEASURES, Judged, Scored, scored_measures
+from kdcal_core.evaluation.measures import (
+    MEASURES,
+    Judged,
+    Scored,
+    counted_measures,
+    scored_measures,
+)
 from kdcal_core.evaluation.paired import (
     LEAST_ROWS,
     PairedDifference,
@@ -70,6 +78,7 @@ def compare_versions(
     n_boot: int = 1000,
     seed: int = 0,
     progress: Progress | None = None,
+    summaries: tuple[ClassSummary, ClassSummary] | None = None,
 ) -> tuple[VersionMeasure, ...]:
     """Compare two versions that were scored on the same rows, in the same order.
 
@@ -81,6 +90,9 @@ def compare_versions(
         With two classes, the one whose probability calibration errors are about.
     n_boot, seed, progress
         As of `kdcal_core.evaluation.compare`.
+    summaries : pair of ClassSummary, optional
+        Of both, where very many rows count alike and do not depend on one another: one pass then
+        counts what the versions share, and estimates are those of the summaries.
 
     Raises
     ------
@@ -106,6 +118,9 @@ def compare_versions(
         or not np.array_equal(weight, check_weight(after.weight, after.n_rows))
     ):
         raise _other_rows()
+    if summaries is not None:
+        pair = CountedPair.of(before, after, summaries, event, level, n_boot, seed)
+        return _measures(counted_measures(pair, progress), level)
     count = np.bincount(before.y, weights=weight, minlength=len(before.classes))
     judged = Judged(
         before.y,
@@ -120,6 +135,10 @@ def compare_versions(
         after.grouping or before.grouping,
     )
     scored = scored_measures(judged, level=level, n_boot=n_boot, seed=seed, progress=progress)
+    return _measures(scored, level)
+
+
+def _measures(scored: Sequence[Scored], level: float) -> tuple[VersionMeasure, ...]:
     found = [_measure(one, level) for one in scored]
     adjusted = holm(np.array([one.difference.p_value for one in found]))
     return tuple(

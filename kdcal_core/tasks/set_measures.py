@@ -167,7 +167,7 @@ def set_overview(sets: Sets, *, which: Which, event: int | None = None) -> SetOv
 def _overview_of(rows: ClassSummary, event: int | None) -> SetOverview:
     tiles = summary_tiles(rows) if event is None else summary_event_estimates(rows, event)
     return SetOverview(
-        summary_reliability(rows, **_overall(event)),
+        summary_reliability(rows, **overall(event)),
         tiles,
         summary_scores(rows),
         summary_confusion(rows),
@@ -487,10 +487,11 @@ def largest_classes(joint: FloatArray, most: int) -> IntArray:
 
 def overall_reliability(scored: ScoredSet, event: int | None = None) -> Reliability:
     """The reliability diagram above the pages, of the confidence or of an event's probability."""
-    return reliability(scored.proba, scored.y, sample_weight=scored.design, **_overall(event))
+    return reliability(scored.proba, scored.y, sample_weight=scored.design, **overall(event))
 
 
-def _overall(event: int | None) -> Asked:
+def overall(event: int | None) -> Asked:
+    """What is asked of the reliability diagram of the confidence, or of an event."""
     kind: Kind = "confidence" if event is None else "class"
     return {"kind": kind, "n_bins": 15, "strategy": "uniform", "label": event}
 

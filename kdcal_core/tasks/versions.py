@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from kdcal_core.blocks import on_all_cores
 from kdcal_core.data import ScoredSet, check_weight
 from kdcal_core.data.equal_rows import EqualRows
 from kdcal_core.diagnostics import (
@@ -16,6 +17,7 @@ from kdcal_core.diagnostics import (
     changed_estimates,
     quantile_reliability,
 )
+from kdcal_core.diagnostics.summaries import ClassSummary, summarise, summary_reliability
 from kdcal_core.distributions import RegressionSet, randomised_pit
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import (
@@ -36,7 +38,7 @@ from kdcal_core.review.review import input_columns
 from kdcal_core.statistics import is_telling
 from kdcal_core.tasks.decorators import BOTH_SETS, Request, Sets, require_scored, review_task
 from kdcal_core.tasks.pit_measures import LEVELS, SEED, scale_of
-from kdcal_core.tasks.set_measures import every_estimate, overall_reliability
+from kdcal_core.tasks.set_measures import every_estimate, overall, overall_reliability
 
 LEAST_SHARE = 0.5
 """Share of the smaller set's rows that must be in both, for a comparison on them alone."""
@@ -136,7 +138,7 @@ def comparison_request(workspace: Workspace, review: Review, other: Review) -> R
     "Versions: comparing two reviews",
     reads=BOTH_SETS,
     needs=require_scored,
-    edition=lambda: " ".join(("band of weighted rows", *MEASURES)),
+    edition=lambda: " ".join(("band of weighted rows, very many counted", *MEASURES)),
 )
 def compare_reviews(
     sets: Sets, *, other: str, other_is: dict[str, Any], event: int | None = None
@@ -182,10 +184,17 @@ def _classifications(sets: Sets, theirs: Sets, event: int | None) -> ComparedRev
     after = sets.read(sets.reader.judged)
     before = in_order(theirs.read(theirs.reader.judged), after.classes)
     found, shared = _matched(sets, theirs, before, after)
+    summaries = None
     if shared.paired:
         before, after = _paired(found, shared, before, after)
+        summaries = _summaries(sets, theirs, shared, before, after)
         measured = compare_versions(
-            before, after, event=event, seed=SEED, progress=part_of(sets.progress, 0.3, 0.9)
+            before,
+            after,
+            event=event,
+            seed=SEED,
+            progress=part_of(sets.progress, 0.3, 0.9),
+            summaries=summaries,
         )
         estimates = changed_measures(measured)
     else:
@@ -200,8 +209,28 @@ def _classifications(sets: Sets, theirs: Sets, event: int | None) -> ComparedRev
             every_estimate(before, theirs_known, event), every_estimate(after, known, event)
         )
     sets.progress(0.9, "Drawing up the reliability diagrams")
-    curves = tuple(overall_reliability(one, event) for one in (before, after))
+    if summaries is None:
+        curves = tuple(overall_reliability(one, event) for one in (before, after))
+    else:
+        curves = tuple(summary_reliability(one, **overall(event)) for one in summaries)
     return ComparedReviews(shared, estimates, curves=curves)
+
+
+def _summaries(
+    sets: Sets, theirs: Sets, shared: SharedRows, before: ScoredSet, after: ScoredSet
+) -> tuple[ClassSummary, ClassSummary] | None:
+    """Those of the paired rows, where both reviews have very many; None of others."""
+    kept = theirs.summary(theirs.reader.judged), sets.summary(sets.reader.judged)
+    if kept[0] is None or kept[1] is None:
+        return None
+    if shared.whole and kept[0].classes == after.classes:
+        return kept[0], kept[1]
+    made = on_all_cores(
+        lambda one: summarise(one.proba, one.y, one.classes),
+        (before, after),
+        note=lambda at: "Counting the rows that both have",
+    )
+    return made[0], made[1]
 
 
 def _forecasts(sets: Sets, theirs: Sets) -> ComparedReviews:

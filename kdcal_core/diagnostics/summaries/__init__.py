@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from kdcal_core.diagnostics.summaries.class_areas import area_bound, summary_auroc
 from kdcal_core.diagnostics.summaries.class_estimates import (
+    summary_brier,
     summary_calibration_error,
     summary_confidence_on_errors,
     summary_confusion,
@@ -15,6 +16,7 @@ from kdcal_core.diagnostics.summaries.class_estimates import (
     summary_log_loss,
     summary_reliability,
     summary_scores,
+    summary_smooth_error,
     summary_tiles,
 )
 from kdcal_core.diagnostics.summaries.class_questions import (
@@ -126,6 +128,7 @@ __all__ = [
     "summary_anchor",
     "summary_auroc",
     "summary_bias",
+    "summary_brier",
     "summary_calibration_error",
     "summary_certain_and_wrong",
     "summary_certain_share",
@@ -160,6 +163,7 @@ __all__ = [
     "summary_scores",
     "summary_shift",
     "summary_skill",
+    "summary_smooth_error",
     "summary_test",
     "summary_tiles",
     "summary_uniformity",

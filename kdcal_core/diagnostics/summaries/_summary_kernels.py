@@ -283,3 +283,97 @@ def add_blocks(
         own[3] += np.int64(loss * 16777216.0 + 0.5) * m
         own[4] += np.int64(square * 16777216.0 + 0.5) * m
         own[5] += np.int64(full * 16777216.0 + 0.5) * m
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def add_pairs(
+    before: Array,
+    after: Array,
+    y: Array,
+    first: int,
+    event: int,
+    ends: Array,
+    starts: Array,
+    bins: Array,
+    means: Array,
+    areas: Array,
+    shifts: Array,
+    products: Array,
+    blocks: Array,
+    noise: Array,
+    together: Array,
+) -> None:
+    """Add rows that were checked, with two versions' probabilities (n, K), to what both share.
+
+    ``event`` is the class that is judged, -1 for the confidence. ``means`` (2, 4) of each version's
+    log loss, Brier score, right rows and confidence of errors; ``areas`` (2, K, 2, C) the part of a
+    row in the error of the area by class, outcome and cell; ``shifts`` (2, C) what is added to a
+    score for the chance of its outcome. ``products`` (4 + K, 2, 2) of the versions' values less
+    their means, those of areas by true class; ``blocks`` (B, 2, bins, 3) and the variances
+    ``noise`` (2, L) and covariances ``together`` (L, L) of outcomes on a lattice are changed.
+    """
+    n, k = before.shape
+    buckets, size = float(len(starts) - 1), noise.shape[1]
+    p, cells = np.empty(k), np.empty(k, np.int64)
+    part, places, chances = np.empty((2, 5)), np.empty(2, np.int64), np.empty(2)
+    for i in range(n):
+        label = y[i]
+        block = _block(first + i) % len(blocks)
+        for v in range(2):
+            proba = before if v == 0 else after
+            total = 0.0
+            for j in range(k):
+                total += proba[i, j]
+            scale = total if abs(total - 1.0) > 1e-12 else 1.0
+            best, square, area = 0, 0.0, 0.0
+            for j in range(k):
+                p[j] = proba[i, j] / scale
+                if p[j] > p[best]:
+                    best = j
+                hit = 1 if label == j else 0
+                square += (p[j] - hit) * (p[j] - hit)
+                cells[j] = _cell(min(p[j], 1.0), ends, starts, buckets)
+                area += areas[v, j, hit, cells[j]]
+            asked = event if event >= 0 else best
+            score, cell = min(p[asked], 1.0), cells[asked]
+            at = blocks[block, v, bins[cell]]
+            at[0] += 1
+            at[1] += 1 if label == asked else 0
+            at[2] += np.int64(score * 1073741824.0 + 0.5)  # 2^30
+            chance = min(max(score + shifts[v, cell], 0.0), 1.0)
+            places[v], chances[v] = min(np.int64(score * size), size - 1), chance
+            noise[v, places[v]] += chance * (1.0 - chance)
+            right = label == best
+            part[v, 0] = -np.log(min(max(p[label], _CLIP), 1.0)) - means[v, 0]
+            part[v, 1] = square - means[v, 1]
+            part[v, 2] = (1.0 if right else 0.0) - means[v, 2]
+            part[v, 3] = 0.0 if right else min(p[best], 1.0) - means[v, 3]
+            part[v, 4] = area
+        # one uniform number decides both outcomes
+        common = min(chances[0], chances[1]) - chances[0] * chances[1]
+        together[places[0], places[1]] += common
+        for q in range(5):
+            found = products[q if q < 4 else 4 + label]
+            for v in range(2):
+                for w in range(2):
+                    found[v, w] += part[v, q] * part[w, q]
+
+
+@njit(nogil=True, cache=True)
+def pairs_in_order(keys: Array) -> int:
+    """Twice the pairs of a hit and a lower miss, ties counting half, of ascending keys (n,).
+
+    A key is an integer that orders the score, times two, plus one for a hit.
+    """
+    twice, below, i = 0, 0, 0
+    while i < len(keys):
+        score, hits, misses = keys[i] >> 1, 0, 0
+        while i < len(keys) and keys[i] >> 1 == score:
+            if keys[i] & 1:
+                hits += 1
+            else:
+                misses += 1
+            i += 1
+        twice += hits * (2 * below + misses)
+        below += misses
+    return twice

@@ -27,11 +27,11 @@ def area_bound(summary: ClassSummary, label: int) -> float:
     >>> area_bound(summarise([[0.6, 0.4], [0.2, 0.8]], [0, 1], ("no", "yes")), 1)
     0.0
     """
-    return _Area.of(class_cells(summary, label)).bound
+    return ClassArea.of(class_cells(summary, label)).bound
 
 
 @dataclass(frozen=True, eq=False)
-class _Area:
+class ClassArea:
     """The area under one ROC curve, and DeLong's components of the rows of each cell.
 
     ``hit`` and ``miss`` (c,) are the components of a row of the class and of one of the rest.
@@ -46,7 +46,7 @@ class _Area:
     bound: float
 
     @classmethod
-    def of(cls, cells: ScoreCells) -> _Area:
+    def of(cls, cells: ScoreCells) -> ClassArea:
         yes, no = cells.hits, cells.misses
         positives, negatives = float(yes.sum()), float(no.sum())
         if positives == 0.0 or negatives == 0.0:
@@ -96,7 +96,7 @@ def areas_of_classes(
 ) -> Estimate:
     """The mean area of classes by their share, its interval widened by what the cells hide."""
     n = summary.n
-    areas = [_Area.of(class_cells(summary, one)) for one in labels]
+    areas = [ClassArea.of(class_cells(summary, one)) for one in labels]
     if len(areas) == 1:
         return _one_area(areas[0], words, n, level)
     if not areas or np.isnan(areas[0].value):
@@ -114,7 +114,7 @@ def areas_of_classes(
 
 def area_of_cells(cells: ScoreCells, words: str, n: int, level: float) -> Estimate:
     """The area under the ROC curve of one class, widened by what the cells hide."""
-    return _one_area(_Area.of(cells), words, n, level)
+    return _one_area(ClassArea.of(cells), words, n, level)
 
 
 def areas_of_cells(cells: Sequence[ScoreCells], n: int, level: float) -> Estimate:
@@ -124,7 +124,7 @@ def areas_of_cells(cells: Sequence[ScoreCells], n: int, level: float) -> Estimat
     did: its distances from the value are the means of theirs. Of 30 rows or more it is at least
     as wide as that of the rows.
     """
-    areas = [one for cell in cells if not np.isnan((one := _Area.of(cell)).value)]
+    areas = [one for cell in cells if not np.isnan((one := ClassArea.of(cell)).value)]
     words = _against_the_rest(len(areas))
     if not areas:
         return auroc_of(words, (np.nan,) * 3, n, level, ONE_CLASS)
@@ -137,7 +137,7 @@ def areas_of_cells(cells: Sequence[ScoreCells], n: int, level: float) -> Estimat
     return auroc_of(words, (value, low, high), n, level, f"means of: {each[0].interval}")
 
 
-def _one_area(one: _Area, words: str, n: int, level: float) -> Estimate:
+def _one_area(one: ClassArea, words: str, n: int, level: float) -> Estimate:
     if np.isnan(one.value):
         return auroc_of(words, (np.nan,) * 3, n, level, ONE_CLASS)
     rows = np.array([one.negatives, one.positives])
@@ -173,7 +173,7 @@ def _widened(
 
 
 def _samples(
-    summary: ClassSummary, areas: Sequence[_Area], share: FloatArray
+    summary: ClassSummary, areas: Sequence[ClassArea], share: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
     """Rows of each true class, squares of their components, of their ranges, and pairs of rows."""
     true = summary.joint.sum(axis=1).astype(np.float64)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from scipy.special import expit
@@ -106,27 +107,18 @@ def summary_estimates(
     """
     require_rows(summary, level)
     top = ScoreCells.of_confidence(summary)
-
-    def error(
-        kind: Kind = "confidence",
-        norm: Norm = "l1",
-        strategy: Strategy = "uniform",
-        debiased: bool = False,
-    ) -> Estimate:
-        bins = _binned(summary, kind, strategy)
-        return error_of_bins(bins, kind, norm, _BINS, strategy, debiased, level, _DRAWS, seed)
-
+    error = partial(summary_calibration_error, summary, level=level, seed=seed)
     return (
         *summary_tiles(summary, level=level, seed=seed),
         _at_cells(error(strategy="quantile")),
         error(debiased=True),
         error(norm="l2", debiased=True),
         error(norm="max"),
-        _smooth(top, summary.n, level, seed),
-        error("top-label"),
-        error("class"),
-        _plain(summary, "log loss", LOG_LOSS, level),
-        _plain(summary, "Brier", BRIER, level),
+        summary_smooth_error(summary, level=level, seed=seed),
+        error(kind="top-label"),
+        error(kind="class"),
+        summary_log_loss(summary, level=level),
+        summary_brier(summary, level=level),
         *_split(summary, "vector", level, seed),
         _top_label(summary, "top-label Brier", top, level, TOP_LABEL_BRIER),
         *_split(summary, "top-label", level, seed),
@@ -205,6 +197,19 @@ def summary_log_loss(summary: ClassSummary, *, level: float = 0.95) -> Estimate:
     return _plain(summary, "log loss", LOG_LOSS, level)
 
 
+def summary_brier(summary: ClassSummary, *, level: float = 0.95) -> Estimate:
+    """As :func:`kdcal_core.diagnostics.brier`.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics.summaries import summarise
+    >>> summary_brier(summarise([[0.5, 0.5], [0.5, 0.5]], [0, 1], ("no", "yes"))).value
+    0.5
+    """
+    require_rows(summary, level)
+    return _plain(summary, "Brier", BRIER, level)
+
+
 def loss_sums(cells: ScoreCells) -> tuple[float, float]:
     """Sum of one target's log losses and of their squares, a cell's rows at their mean score."""
     hit, miss = surprisal(cells.score), surprisal(1.0 - cells.score)
@@ -236,9 +241,20 @@ def summary_gap(
 
 
 def summary_calibration_error(
-    summary: ClassSummary, event: int | None = None, *, level: float = 0.95, seed: int = 0
+    summary: ClassSummary,
+    event: int | None = None,
+    *,
+    kind: Kind = "confidence",
+    norm: Norm = "l1",
+    strategy: Strategy = "uniform",
+    debiased: bool = False,
+    level: float = 0.95,
+    n_boot: int = _DRAWS,
+    seed: int = 0,
 ) -> Estimate:
-    """The expected calibration error of 15 equal bins, of the confidence or of an event.
+    """A calibration error in 15 bins, of a kind or of an event's probability.
+
+    As :func:`kdcal_core.diagnostics.calibration_error`.
 
     Examples
     --------
@@ -248,14 +264,56 @@ def summary_calibration_error(
     0.4
     """
     require_rows(summary, level)
-    ece = error_of_cells(cells_asked(summary, event), level, seed)
-    return ece if event is None else of_event(ece)
+    if event is None:
+        bins = _binned(summary, kind, strategy, n_boot)
+    else:
+        bins = _of_one(class_cells(summary, event), strategy)
+    found = error_of_bins(bins, kind, norm, _BINS, strategy, debiased, level, n_boot, seed)
+    return found if event is None else of_event(found)
 
 
 def error_of_cells(cells: ScoreCells, level: float, seed: int) -> Estimate:
     """The expected calibration error of one target, of 15 equal bins."""
-    bins = BinnedTargets((cells.table(_BINS),), (1.0,), int(cells.n))
+    bins = _of_one(cells, "uniform")
     return error_of_bins(bins, "confidence", "l1", _BINS, "uniform", False, level, _DRAWS, seed)
+
+
+def _of_one(cells: ScoreCells, strategy: Strategy) -> BinnedTargets:
+    return BinnedTargets((cells.table(_BINS, strategy),), (1.0,), int(cells.n))
+
+
+def summary_smooth_error(
+    summary: ClassSummary,
+    event: int | None = None,
+    *,
+    level: float = 0.95,
+    n_boot: int = _SMOOTH_DRAWS,
+    seed: int = 0,
+) -> Estimate:
+    """The smooth ECE of the confidence, or of an event's probability.
+
+    As :func:`kdcal_core.diagnostics.smooth_calibration_error`.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics.summaries import summarise
+    >>> one = summarise(np.full((400, 2), 0.5), np.arange(400) % 5 // 4, ("no", "yes"))
+    >>> round(summary_smooth_error(one, 1).value, 2)
+    0.3
+    """
+    require_rows(summary, level)
+    cells, n = cells_asked(summary, event), summary.n
+    found = smooth_error_of(
+        cells.lattice_gaps(FINE),
+        cells.lattice,
+        lambda: cells.table(DIRECTION_BINS, "quantile"),
+        n / cells.effect(1.0 - cells.score, -cells.score, of="share"),
+        n,
+        level,
+        n_boot,
+        seed,
+    )
+    return found if event is None else of_event(found)
 
 
 def summary_reliability(
@@ -444,7 +502,7 @@ def _targets(summary: ClassSummary, kind: Kind, label: int | None = None) -> tup
     return tuple(ScoreCells.of_class(summary, one) for one in labels)
 
 
-def _binned(summary: ClassSummary, kind: Kind, strategy: Strategy) -> BinnedTargets:
+def _binned(summary: ClassSummary, kind: Kind, strategy: Strategy, n_boot: int) -> BinnedTargets:
     cells = _targets(summary, kind)
     tables = tuple(one.table(_BINS, strategy) for one in cells)
     if kind != "class":
@@ -455,7 +513,7 @@ def _binned(summary: ClassSummary, kind: Kind, strategy: Strategy) -> BinnedTarg
         chance: tuple[FloatArray, ...], gap: FloatArray, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         blocks = len(n)
-        times = rng.multinomial(blocks, np.full(blocks, 1.0 / blocks), size=_DRAWS)
+        times = rng.multinomial(blocks, np.full(blocks, 1.0 / blocks), size=n_boot)
         groups = [(n[:, k], hits[:, k] - score[:, k]) for k in range(len(cells))]
         return resampled_groups(groups, tables, gap, times.astype(np.float64), rng)
 
@@ -614,19 +672,6 @@ def _bounded(
     least = 1.0 / len(summary.classes)
     _, low, high = _interval(total, square, n, level, (least, least, 1.0, 1.0), effect=effect)
     return max(min(low, total / n), least), min(max(high, total / n), 1.0)
-
-
-def _smooth(top: ScoreCells, n: int, level: float, seed: int) -> Estimate:
-    return smooth_error_of(
-        top.lattice_gaps(FINE),
-        top.lattice,
-        lambda: top.table(DIRECTION_BINS, "quantile"),
-        n / top.effect(1.0 - top.score, -top.score, of="share"),
-        n,
-        level,
-        _SMOOTH_DRAWS,
-        seed,
-    )
 
 
 def _split(
