@@ -266,7 +266,7 @@ def row_keys(table: Any, y: IntArray | None = None) -> NDArray[np.uint64]:
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """Numbers as floats, all else as numbers of texts; all at once where all are numbers."""
+    """Numbers as floats and all else as text; all columns at once where all are numbers."""
     numeric = [types.is_numeric_dtype(kind) for kind in frame.dtypes]
     if all(numeric):
         return pd.DataFrame(_floats(frame))
@@ -284,11 +284,8 @@ def _floats(numbers: pd.DataFrame | pd.Series[Any]) -> FloatArray:
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan) + 0.0
 
 
-def _texts(column: pd.Series[Any]) -> NDArray[np.uint64]:
-    """A number for the text of each value; each different value is read once."""
-    code, values = pd.factorize(column, use_na_sentinel=False)
-    words = pd.Series(values).astype("string").fillna("").to_numpy(dtype=object)
-    return np.asarray(pd.util.hash_array(words, categorize=False))[code]
+def _texts(column: pd.Series[Any]) -> NDArray[np.object_]:
+    return column.astype("string").fillna("").to_numpy(dtype=object)
 
 
 def _about(expected: float) -> str:

@@ -8,7 +8,7 @@ of rows for binned errors, and for the smooth ECE the covariance of outcomes on 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -260,7 +260,10 @@ class CountedPair:
         """Areas under the ROC curve of the rows, and DeLong's covariances."""
         if np.isnan(self.areas[0]):
             return None
-        shown = [summary_auroc(one, level=self.level) for one in self.summaries]
+        shown = [
+            replace(summary_auroc(one, level=self.level), value=float(area))
+            for one, area in zip(self.summaries, self.areas, strict=True)
+        ]
         true = self.summaries[0].joint.sum(axis=1).astype(np.float64)
         share, rows = _class_shares(self.summaries[0]), np.maximum(true, 1.0)
         others, some = share / np.maximum(self.n - true, 1.0), true > 0.0

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from scipy.stats import ttest_rel
 
 from kdcal_core.data import ScoredSet
+from kdcal_core.data.binning import bin_index
+from kdcal_core.diagnostics.auc import Pairing
+from kdcal_core.diagnostics.summaries import summarise
 from kdcal_core.distributions import Normal, RegressionSet
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import changed_measures, compare_forecasts, compare_versions
+from kdcal_core.evaluation.counted_pair import COARSE, CountedPair
+from kdcal_core.evaluation.versions import VersionMeasure
+from kdcal_core.statistics import log_losses
 
 
 def rows(seed: int, n: int = 500) -> tuple[np.ndarray, ScoredSet]:
@@ -161,3 +169,81 @@ def test_a_verdict_becomes_a_direction() -> None:
         compare_versions(after, restated(after, 3.0 * odds), event=1, n_boot=100)
     )
     assert {one.label: one.direction for one in back}["Log loss"] == "worse"
+
+
+def versions_of(k: int, n: int) -> tuple[ScoredSet, ScoredSet]:
+    """Two models of one table, the second one too sure."""
+    rng = np.random.default_rng(k)
+    odds = 1.5 * rng.normal(size=(n, k))
+    y = (odds + rng.gumbel(size=odds.shape)).argmax(axis=1)
+    said = (
+        softmax(factor * odds + rng.normal(0.0, spread, odds.shape), axis=1)
+        for factor, spread in ((1.1, 0.2), (1.4, 0.25))
+    )
+    before, after = (ScoredSet(one, y, tuple("abc"[:k]), "", "evaluation") for one in said)
+    return before, after
+
+
+def counted(before: ScoredSet, after: ScoredSet, **given: Any) -> tuple[VersionMeasure, ...]:
+    kept = tuple(summarise(one.proba, one.y, one.classes) for one in (before, after))
+    return compare_versions(before, after, summaries=kept, **given)
+
+
+@pytest.mark.parametrize(("k", "event"), [(2, 1), (3, None)])
+def test_counts_of_very_many_rows_give_the_numbers_of_the_rows(k: int, event: int | None) -> None:
+    pair = versions_of(k, 20_000)
+    plain = compare_versions(*pair, event=event)
+    for one, other in zip(plain, counted(*pair, event=event), strict=True):
+        assert (one.key, one.before.label, one.before.n) == (
+            other.key,
+            other.before.label,
+            other.before.n,
+        )
+        rows, found = one.difference, other.difference
+        assert (one.before.value, one.after.value, rows.difference.value) == pytest.approx(
+            (other.before.value, other.after.value, found.difference.value), abs=1e-5
+        )
+        width, own = (each.difference.high - each.difference.low for each in (rows, found))
+        drawn = "ece" in one.key or one.key in ("l2", "mce")
+        assert own == pytest.approx(width, rel=0.15 if drawn else 1e-3), one.key
+        assert drawn or found.p_value == pytest.approx(rows.p_value, rel=0.02)
+        assert rows.verdict == found.verdict
+
+
+def test_the_same_version_counted_twice_is_not_told_apart() -> None:
+    before, _ = versions_of(2, 5000)
+    found = counted(before, before, event=1)
+    assert {one.difference.verdict for one in found} == {"cannot be told apart"}
+    assert all(one.difference.difference.value == 0.0 for one in found)
+
+
+def test_without_both_classes_and_without_errors_two_measures_are_left_out() -> None:
+    proba = np.tile([[0.9, 0.1], [0.7, 0.3]], (600, 1))
+    before = ScoredSet(proba, np.zeros(1200, dtype=np.int64), ("no", "yes"), "", "evaluation")
+    after = replace(before, proba=0.5 * proba + [0.5, 0.0])
+    keys = [{one.key for one in found(before, after)} for found in (compare_versions, counted)]
+    assert keys[0] == keys[1]
+    assert not {"auc", "mmc_errors"} & keys[1]
+
+
+def test_what_versions_share_is_that_of_the_rows() -> None:
+    before, after = versions_of(3, 3000)
+    kept = tuple(summarise(one.proba, one.y, one.classes) for one in (before, after))
+    pair = CountedPair.of(before, after, kept, None, 0.95, 10, 0)
+    loss = np.array([log_losses(one.proba, one.y) for one in (before, after)])
+    assert pair.products[0] == pytest.approx(np.cov(loss, ddof=0) * 3000)
+    chance, place = [], []
+    for one, cells in zip((before, after), pair.cells, strict=True):
+        score, table = one.proba.max(axis=1), cells.table(10, "quantile")
+        chance.append(score + (table.rate - table.score)[bin_index(score, table.edges)])
+        place.append((score * COARSE).astype(int))
+    together = np.zeros((COARSE, COARSE))
+    np.add.at(together, tuple(place), np.minimum(*chance) - chance[0] * chance[1])
+    assert pair.together == pytest.approx(together, abs=1e-9)
+    noise = np.bincount(place[1], chance[1] * (1.0 - chance[1]), COARSE)
+    assert pair.noise[1] == pytest.approx(noise, abs=1e-9)
+    whole = [Pairing.of(one.y, np.ones(3000), 3).area(one.proba) for one in (before, after)]
+    assert pair.areas == pytest.approx([value for value, _ in whole], abs=1e-12)
+    parts = np.array([part for _, part in whole])
+    own = [parts[:, before.y == at] @ parts[:, before.y == at].T for at in range(3)]
+    assert pair.products[4:] == pytest.approx(np.array(own), rel=1e-3)

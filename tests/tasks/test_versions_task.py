@@ -15,7 +15,8 @@ from small_reviews import quiet
 from workerless import working_here
 
 from kdcal_core.errors import InputError
-from kdcal_core.review import Workspace, score, set_roles
+from kdcal_core.evaluation import versions
+from kdcal_core.review import Workspace, score, set_roles, set_summary
 from kdcal_core.tasks import ComparedReviews, compare_reviews, comparison_request
 from kdcal_core.tasks.decorators import carry_out
 
@@ -40,6 +41,28 @@ def tempered(table: pd.DataFrame, by: float) -> pd.DataFrame:
     """The same rows, scored by a model whose log odds are divided."""
     p = expit(logit(table["yes"].clip(1e-9, 1 - 1e-9)) / by)
     return table.assign(**{"yes": p, HOSTILE_CLASS: 1 - p})
+
+
+@pytest.mark.parametrize("kept", [400, 300])
+def test_very_many_rows_are_compared_by_their_summaries(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
+    table = too_sure(400, 0)
+    tables = table, tempered(table, 3.0).sample(frac=1.0, random_state=0)[:kept]
+    if kept == 400:
+        tables = table, tempered(table, 3.0)
+    rows = compared(workspace, *(review_of(workspace, calibration=one) for one in tables))
+    monkeypatch.setattr(set_summary, "MANY", 300)
+    reviews = [review_of(workspace, calibration=one) for one in tables]
+    monkeypatch.setattr(versions, "scored_measures", None)
+    found = compared(workspace, *reviews)
+    assert found.rows == rows.rows
+    assert found.rows.paired == kept
+    assert directions(found) == directions(rows)
+    for one, other in zip(rows.estimates, found.estimates, strict=True):
+        assert one.difference.value == pytest.approx(other.difference.value, abs=1e-4)
+    for one, other in zip(rows.curves, found.curves, strict=True):
+        assert np.array_equal(one.curves[0].count, other.curves[0].count)
 
 
 def directions(found: ComparedReviews) -> dict[str, str]:
