@@ -114,8 +114,8 @@ class CountedPair:
             np.array([_parts_of_area(one) for one in summaries]),
             np.array([_gaps(one) for one in cells]),
         )
-        proba = [np.ascontiguousarray(one.proba, dtype=np.float64) for one in (before, after)]
-        y = np.ascontiguousarray(before.y, dtype=np.int64)
+        proba = [_kept(one.proba, np.float64) for one in (before, after)]
+        y = _kept(before.y, np.int64)
 
         def count(rows: slice) -> tuple[Any, ...]:
             found = (
@@ -141,11 +141,12 @@ class CountedPair:
             *(lambda one=one: count(one) for one in spans),
         ]
         found = on_all_cores(lambda one: one(), work, note=lambda at: "Counting pairs of rows")
-        parts = [sum(one) for one in zip(*found[len(curves) :], strict=True)]
+        products, blocks, noise, together = map(sum, zip(*found[len(curves) :], strict=True))
         areas = np.array(found[: len(curves)]).reshape(2, -1) @ share[share > 0.0]
         if not len(curves):
             areas = np.full(2, np.nan)
-        return cls(summaries, event, *parts, areas, level, n_boot, seed)
+        shared = products, blocks, noise, together, areas
+        return cls(summaries, event, *shared, level, n_boot, seed)
 
     @property
     def n(self) -> int:
@@ -271,6 +272,13 @@ class CountedPair:
         return shown, of_area_products(
             self.areas, self.products[_AREA:][some], true[some], (true * lead**2)[some]
         )
+
+
+def _kept(values: Any, kind: type) -> Any:
+    """An array as those of a set that is read, so that one compiled pass does for all."""
+    found = np.ascontiguousarray(values, dtype=kind).view()
+    found.flags.writeable = False
+    return found
 
 
 def _means(summary: ClassSummary) -> FloatArray:

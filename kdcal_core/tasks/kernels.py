@@ -27,6 +27,7 @@ from kdcal_core.diagnostics import find_regions
 from kdcal_core.diagnostics.summaries import summarise, summarise_regression
 from kdcal_core.diagnostics.summaries.group_summary import load_group_kernel
 from kdcal_core.distributions import Normal
+from kdcal_core.evaluation import compare_versions
 from kdcal_core.progress import Progress, silent
 from kdcal_core.regression import LocalRecalibration, select_neighbours
 
@@ -118,6 +119,9 @@ def _local() -> None:
 def _summaries() -> None:
     X, y = _rows()
     p = np.clip(0.5 + X[:, 0] / 10, 0.05, 0.95)
-    summarise(np.column_stack([1 - p, p]), y, ("no", "yes"), cluster=y)
+    proba, names = np.column_stack([1 - p, p]), ("no", "yes")
+    summarise(proba, y, names, cluster=y)
+    rows, one = ScoredSet(proba, y, names, digest="", name="rows"), summarise(proba, y, names)
+    compare_versions(rows, rows, n_boot=100, summaries=(one, one))
     summarise_regression(Normal(X[:, 0], 1.0), X[:, 1])
     load_group_kernel()

@@ -1,6 +1,7 @@
 """Compiled ahead: what real jobs call afterwards is compiled already."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from kdcal_core.diagnostics.summaries import (
     summarise_regression,
 )
 from kdcal_core.distributions import Normal
+from kdcal_core.evaluation.counted_pair import CountedPair
 from kdcal_core.progress import silent
 from kdcal_core.review import Workspace, start_sample
 from kdcal_core.tasks import fit_graph, kernels, search_regions
@@ -52,11 +54,15 @@ def test_summaries_of_a_folder_compile_nothing_more(monkeypatch):
     before = compiled()
     ready = {name.rpartition(".")[2] for name, n in before.items() if n}
     assert ready >= {"add_rows", "add_blocks", "add_exactly", "rows_within", "add_groups"}
+    assert ready >= {"add_pairs", "pairs_in_order"}
     summarise(np.full((4, 3), 1 / 3), np.arange(4) % 3, ("a", "b", "c"))
     many = np.linspace(0.0, 1.0, 50_000)
     assert pit_groups(pd.DataFrame({"ward": ["a"] * 50_000}), many).rows.tolist() == [50_000]
     summarise_regression(Normal(np.zeros(4), 1.0), np.arange(4.0))
     proba, y = np.full((50_000, 2), 0.5), np.zeros(50_000, dtype=np.int64)
     proba.flags.writeable = y.flags.writeable = False  # as a set is read
-    class_groups(pd.DataFrame({"ward": ["a"] * 50_000}), ScoredSet(proba, y, ("a", "b"), "", ""))
+    rows = ScoredSet(proba, y, ("a", "b"), "", "")
+    class_groups(pd.DataFrame({"ward": ["a"] * 50_000}), rows)
+    kept = summarise(proba.copy(), y.copy(), rows.classes)
+    CountedPair.of(rows, replace(rows, proba=proba.copy()), (kept, kept), 1, 0.95, 10, 0)
     assert compiled() == before
