@@ -502,7 +502,9 @@ def _targets(summary: ClassSummary, kind: Kind, label: int | None = None) -> tup
     return tuple(ScoreCells.of_class(summary, one) for one in labels)
 
 
-def _binned(summary: ClassSummary, kind: Kind, strategy: Strategy, n_boot: int) -> BinnedTargets:
+def _binned(
+    summary: ClassSummary, kind: Kind, strategy: Strategy, n_boot: int = _DRAWS
+) -> BinnedTargets:
     cells = _targets(summary, kind)
     tables = tuple(one.table(_BINS, strategy) for one in cells)
     if kind != "class":

@@ -24,7 +24,12 @@ from kdcal_core.blocks import cores, on_all_cores
 from kdcal_core.data import FloatArray, IntArray, ScoredSet
 from kdcal_core.data.array_checks import digest_arrays
 from kdcal_core.diagnostics.group_measures import Division, declared_divisions
-from kdcal_core.diagnostics.summaries.cluster_blocks import SCORE_BITS, group_pit_ends
+from kdcal_core.diagnostics.summaries.cluster_blocks import (
+    SCORE_BITS,
+    coarse_ends,
+    coarse_of_cells,
+    group_pit_ends,
+)
 from kdcal_core.diagnostics.summaries.score_grid import (
     GRID,
     bucket_starts,
@@ -112,10 +117,11 @@ class GroupSummary:
         are then of units.
     block_place : (b,) int64 or None
         Where rows have clusters. Ascending: the combination times 128, plus the random block of the
-        row's cluster; of PIT values that times 22, plus the bin of `group_pit_ends`.
-    block_count : (b, 3) int64 or None
-        At each such place rows, rows of which it is true, and sum of their scores, for the first
-        target.
+        row's cluster, times the number of bins, plus the bin: of PIT values as of `group_pit_ends`,
+        else as of `coarse_ends`, for both targets of two classes or the first of more.
+    block_cells : (b, 3) int64 or None
+        At each such place rows, rows of which it is true, and sum of their scores; rows alone of
+        PIT values, (b, 1).
 
     Examples
     --------
@@ -134,7 +140,7 @@ class GroupSummary:
     grid: int = GRID
     weights: IntArray | None = None
     block_place: IntArray | None = None
-    block_count: IntArray | None = None
+    block_cells: IntArray | None = None
 
     def __post_init__(self) -> None:
         g, last = len(self.values), len(self.values) * self._each
@@ -147,7 +153,7 @@ class GroupSummary:
             or (np.diff(self.place, prepend=-1) <= 0).any()
             or (len(self.place) > 0 and self.place[-1] >= last)
             or not (self.weights is None or self.weights.shape == (g, 2))
-            or (self.block_place is None) != (self.block_count is None)
+            or (self.block_place is None) != (self.block_cells is None)
             or any(
                 ((at < -1) | (at >= len(column))).any()
                 for at, column in zip(self.values.T, self.columns, strict=True)
@@ -209,9 +215,9 @@ class GroupSummary:
             for to, one in zip(combination, (self.weights, other.weights), strict=True):
                 weights[to] += one
         counted = [
-            (to[one.block_place // self._each_block], one.block_place, one.block_count)
+            (to[one.block_place // self._each_block], one.block_place, one.block_cells)
             for to, one in zip(combination, both, strict=True)
-            if one.block_place is not None and one.block_count is not None
+            if one.block_place is not None and one.block_cells is not None
         ]
         if counted:
             places = [to * self._each_block + at % self._each_block for to, at, _ in counted]
@@ -228,25 +234,28 @@ class GroupSummary:
     @property
     def of_forecasts(self) -> bool:
         """Whether PIT values are counted."""
-        return self.block_count is not None and self.block_count.shape[1] == 1
+        return self.block_cells is not None and self.block_cells.shape[1] == 1
 
     @property
     def _each_block(self) -> int:
         """Places of a combination by block."""
-        return GROUP_BLOCKS * (len(group_pit_ends()) if self.of_forecasts else 1)
+        bins = len(group_pit_ends()) if self.of_forecasts else len(coarse_ends())
+        return GROUP_BLOCKS * len(_in_blocks(self.targets)) * bins
 
-    def by_block(self, label: IntArray, group: int) -> IntArray | None:
-        """Counts of the rows of a group by block of clusters, (128, 3); of PIT values (128, 22).
+    def by_block(self, label: IntArray, group: int, target: int = 0) -> IntArray | None:
+        """Counts of the rows of a group by block of clusters and bin, (128, U, 3 or 1).
 
-        ``label`` (g,) is the group of each combination. None of rows without clusters.
+        ``label`` (g,) is the group of each combination, and ``target`` the number of one of those
+        that blocks count. None of rows without clusters.
         """
-        if self.block_place is None or self.block_count is None:
+        if self.block_place is None or self.block_cells is None:
             return None
         combination, place = np.divmod(self.block_place, self._each_block)
         mine = label[combination] == group
-        found = np.zeros((self._each_block, self.block_count.shape[1]), np.int64)
-        np.add.at(found, place[mine], self.block_count[mine])
-        return found.reshape(GROUP_BLOCKS, -1)
+        found = np.zeros((self._each_block, self.block_cells.shape[1]), np.int64)
+        np.add.at(found, place[mine], self.block_cells[mine])
+        shape = GROUP_BLOCKS, len(_in_blocks(self.targets)), -1, found.shape[1]
+        return found.reshape(shape)[:, target]
 
     @property
     def rows(self) -> IntArray:
@@ -272,7 +281,7 @@ class GroupSummary:
         for one in self.columns:
             named += [one.name, *one.words, one.numbers]
         head = f"groups {self.grid} {self.targets} {[len(one.words) for one in self.columns]}"
-        more = (self.weights, self.block_place, self.block_count)
+        more = (self.weights, self.block_place, self.block_cells)
         some = [one for one in more if one is not None]
         return digest_arrays(head, *named, self.values, self.place, self.count, *some)
 
@@ -424,17 +433,29 @@ def _of_rows(
             np.add.at(weights[:, at], combination, part)
     if cluster is not None:
         block = combination.astype(np.int64) * GROUP_BLOCKS + cluster % GROUP_BLOCKS
+        known = _in_blocks(asked)
         many = np.ones(len(block), np.int64) if times is None else times
         if pit:
             bins = np.searchsorted(group_pit_ends(), proba[:, 0])
             blocks = _added(block * len(group_pit_ends()) + bins, many[:, np.newaxis])
         else:
-            said = proba.argmax(axis=1) if asked[0] is None else np.full(len(y), asked[0])
-            score = np.minimum(proba[np.arange(len(y)), said], 1.0)
-            fixed = np.rint(score * 2.0**SCORE_BITS).astype(np.int64)
-            parts = [many, many * (y == said), many * fixed]
-            blocks = _added(block, np.column_stack(parts))
+            counted = []
+            for number, label in enumerate(known):
+                said = proba.argmax(axis=1) if label is None else np.full(len(y), label)
+                score = np.minimum(proba[np.arange(len(y)), said], 1.0)
+                fixed = np.rint(score * 2.0**SCORE_BITS).astype(np.int64)
+                place = (block * len(known) + number) * len(coarse_ends())
+                place += coarse_of_cells()[cell_index(score)]
+                parts = [many, many * (y == said), many * fixed]
+                counted.append(_added(place, np.column_stack(parts)))
+            places, counts = zip(*counted, strict=True)
+            blocks = _added(np.concatenate(places), np.concatenate(counts))
     return GroupSummary(columns, asked, values, *added, GRID, weights, *(blocks or (None, None)))
+
+
+def _in_blocks(targets: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    """The targets that blocks of clusters count: both of two classes, else the one judged."""
+    return targets if len(targets) <= 2 else targets[:1]
 
 
 def _combinations(
