@@ -119,6 +119,8 @@ def compare_versions(
     ):
         raise _other_rows()
     if summaries is not None:
+        if {one.n for one in summaries} != {before.n_rows}:
+            raise _other_rows()
         pair = CountedPair.of(before, after, summaries, event, level, n_boot, seed)
         return _measures(counted_measures(pair, progress), level)
     count = np.bincount(before.y, weights=weight, minlength=len(before.classes))

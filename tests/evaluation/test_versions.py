@@ -16,7 +16,12 @@ from kdcal_core.diagnostics.auc import Pairing
 from kdcal_core.diagnostics.summaries import summarise
 from kdcal_core.distributions import Normal, RegressionSet
 from kdcal_core.errors import InputError
-from kdcal_core.evaluation import changed_measures, compare_forecasts, compare_versions
+from kdcal_core.evaluation import (
+    MEASURES,
+    changed_measures,
+    compare_forecasts,
+    compare_versions,
+)
 from kdcal_core.evaluation.counted_pair import COARSE, CountedPair
 from kdcal_core.evaluation.versions import VersionMeasure
 from kdcal_core.statistics import log_losses
@@ -208,6 +213,15 @@ def test_counts_of_very_many_rows_give_the_numbers_of_the_rows(k: int, event: in
         assert own == pytest.approx(width, rel=0.15 if drawn else 1e-3), one.key
         assert drawn or found.p_value == pytest.approx(rows.p_value, rel=0.02)
         assert rows.verdict == found.verdict
+
+
+def test_every_measure_of_rows_is_counted_too() -> None:
+    rows = [one for one in MEASURES.values() if one.compared and one.group != "outside"]
+    assert [one.key for one in rows if one.counted is None] == []
+    before, after = versions_of(2, 500)
+    other = summarise(before.proba[:400], before.y[:400], before.classes)
+    with pytest.raises(InputError, match="other rows"):
+        compare_versions(before, after, summaries=(other, other))
 
 
 def test_the_same_version_counted_twice_is_not_told_apart() -> None:

@@ -305,9 +305,9 @@ def _ranked(
         counts = groups.by_block(label, at, number)
         assert counts is not None
         _, kish = _kish(groups, label, at, cells.n)
-        share = kish / max(cells.n, 1.0)
-        scaled = cells.fewer(1.0 / share)
-        found[at] = replace(scaled, clusters=BlockCells.of(counts, share))
+        of_kish = cells.fewer(cells.n / kish) if kish else cells
+        share = of_kish.n / max(cells.n, 1.0)
+        found[at] = replace(of_kish, clusters=BlockCells.of(counts, share))
     return found
 
 

@@ -27,7 +27,6 @@ from kdcal_core.diagnostics.group_measures import Division, declared_divisions
 from kdcal_core.diagnostics.summaries.cluster_blocks import (
     SCORE_BITS,
     coarse_ends,
-    coarse_of_cells,
     group_pit_ends,
 )
 from kdcal_core.diagnostics.summaries.score_grid import (
@@ -445,7 +444,7 @@ def _of_rows(
                 score = np.minimum(proba[np.arange(len(y)), said], 1.0)
                 fixed = np.rint(score * 2.0**SCORE_BITS).astype(np.int64)
                 place = (block * len(known) + number) * len(coarse_ends())
-                place += coarse_of_cells()[cell_index(score)]
+                place += np.searchsorted(coarse_ends(), score)
                 parts = [many, many * (y == said), many * fixed]
                 counted.append(_added(place, np.column_stack(parts)))
             places, counts = zip(*counted, strict=True)
@@ -537,7 +536,7 @@ def _counted(
 
 def _added(place: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:
     """Different places, and the sums of the counts (m, 4) there."""
-    every, inverse = np.unique(place, return_inverse=True)
+    every, inverse = _used(place)
     total = np.zeros((count.shape[1], len(every)), np.int64)
     for at, part in enumerate(count.T):
         np.add.at(total[at], inverse, part)
