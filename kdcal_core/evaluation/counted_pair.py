@@ -141,12 +141,15 @@ class CountedPair:
             *(lambda one=one: count(one) for one in spans),
         ]
         found = on_all_cores(lambda one: one(), work, note=lambda at: "Counting pairs of rows")
-        products, blocks, noise, together = map(sum, zip(*found[len(curves) :], strict=True))
+        parts = found[len(curves) :]
+        products, blocks, noise, together = (
+            np.sum([one[at] for one in parts], axis=0) for at in range(4)
+        )
         areas = np.array(found[: len(curves)]).reshape(2, -1) @ share[share > 0.0]
         if not len(curves):
             areas = np.full(2, np.nan)
-        shared = products, blocks, noise, together, areas
-        return cls(summaries, event, *shared, level, n_boot, seed)
+        shared = noise, together, areas
+        return cls(summaries, event, products, blocks, *shared, level, n_boot, seed)
 
     @property
     def n(self) -> int:
@@ -276,7 +279,7 @@ class CountedPair:
 
 def _kept(values: Any, kind: type) -> Any:
     """An array as those of a set that is read, so that one compiled pass does for all."""
-    found = np.ascontiguousarray(values, dtype=kind).view()
+    found: np.ndarray[Any, Any] = np.ascontiguousarray(values, dtype=kind).view()
     found.flags.writeable = False
     return found
 
