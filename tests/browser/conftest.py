@@ -44,8 +44,14 @@ FLAGS = [
     "--proxy-server=127.0.0.1:9",
     "--proxy-bypass-list=127.0.0.1;localhost",
 ]
-# a page opens in the process of the one before, which has compiled the scripts of both
-ONE_PROCESS = ["--renderer-process-limit=1", "--disable-site-isolation-trials"]
+# a page opens in the process of the one before, which has compiled the scripts of both; what draws
+# pages has no process of its own, and scripts no threads, nor a compiler for what runs for minutes
+ONE_PROCESS = [
+    "--renderer-process-limit=1",
+    "--disable-site-isolation-trials",
+    "--in-process-gpu",
+    "--js-flags=--single-threaded --no-opt",
+]
 # Chromium without windows and what belongs to them: the same pages for less of the processor
 SHELL = "chromium-headless-shell"
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
