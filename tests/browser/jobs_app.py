@@ -11,14 +11,16 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from app.shared import jobs_badge, session, waiting
 from kdcal_core.errors import InputError
 
+HOME = Path(os.environ.get("KDCAL_HOME", ""))
+NAME = HOME / "name"  # of the job, which each test has for itself
 JOB = {
     "target": "job_probes:count",
     "kwargs": {
         "n": int(os.environ.get("STEPS", "60")),
         "pause": 0.1,
-        "hurry": str(Path(os.environ.get("KDCAL_HOME", "")) / "hurry"),
+        "hurry": str(HOME / "hurry"),
     },
-    "key": "count",
+    "key": NAME.read_text() if NAME.exists() else "count",
     "title": "Counting",
     "owner": waiting.EVERYBODY,
 }

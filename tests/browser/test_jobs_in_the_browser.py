@@ -68,12 +68,21 @@ def port() -> int:
         return int(probe.getsockname()[1])
 
 
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory, port: int) -> Iterator[Server]:
+    """A minute a job, unless it is told to hurry: not over before it is looked at."""
+    started = Server(tmp_path_factory.mktemp("jobs"), port)
+    started.start(STEPS="600")
+    yield started
+    started.kill()
+
+
 @pytest.fixture
-def server(request: pytest.FixtureRequest, tmp_path: Path, port: int) -> Iterator[Server]:
-    running = Server(tmp_path, port)
-    running.start(**getattr(request, "param", {}))
-    yield running
-    running.kill()
+def server(running: Server, request: pytest.FixtureRequest) -> Server:
+    """The server of all tests, each with a job of its own, in a place that knows no job of it."""
+    (running.home / "hurry").unlink(missing_ok=True)
+    (running.home / "name").write_text(request.node.name)
+    return running
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +100,9 @@ def window(chromium):
 def context(window, server: Server):
     """The window with no tab of the app, as a newcomer has it."""
     yield window
+    (server.home / "hurry").touch()
     for page in window.pages[1:]:
+        badge(page).wait_for(state="detached")  # the next test's job is the only one
         page.close()
     window.clear_cookies()
 
@@ -117,8 +128,6 @@ def visit(page, title: str) -> None:
     page.locator('[data-testid="stSidebarNav"]').get_by_text(title, exact=True).click()
 
 
-# half a minute, unless it is told to hurry: not over before it is looked at
-@pytest.mark.parametrize("server", [{"STEPS": "300"}], indirect=True)
 def test_a_job_outlives_its_page_and_its_tab_and_its_end_is_seen_once(context, server):
     page = tab(context, server)
     page.get_by_role("button", name="Begin").click()
@@ -133,18 +142,17 @@ def test_a_job_outlives_its_page_and_its_tab_and_its_end_is_seen_once(context, s
     badge(second).wait_for()
     page.close()
     (server.home / "hurry").touch()
-    second.get_by_text("Counted to 300").wait_for()
+    second.get_by_text("Counted to 600").wait_for()
     second.locator(SIDEBAR).get_by_text("Counting: done").wait_for()
     # the page ran to begin with and once more when the job had ended
     second.get_by_text("Run 2", exact=True).wait_for()
     second.wait_for_timeout(1500)
     second.get_by_text("Run 2", exact=True).wait_for()
     again = tab(context, server)
-    again.get_by_text("Counted to 300").wait_for()
+    again.get_by_text("Counted to 600").wait_for()
     again.get_by_text("Run 1", exact=True).wait_for()
 
 
-@pytest.mark.parametrize("server", [{"STEPS": "300"}], indirect=True)
 def test_the_error_of_a_click_stays_when_a_job_ends(context, server):
     page = tab(context, server)
     page.get_by_role("button", name="Begin").click()
@@ -161,8 +169,6 @@ def test_the_error_of_a_click_stays_when_a_job_ends(context, server):
     error.wait_for(state="detached")
 
 
-# a minute: not over before it is stopped, however busy the machine
-@pytest.mark.parametrize("server", [{"STEPS": "600"}], indirect=True)
 def test_a_second_tab_stops_the_job_from_another_page(context, server):
     first = tab(context, server)
     first.get_by_role("button", name="Begin").click()
@@ -182,7 +188,7 @@ def test_after_the_server_was_killed_the_job_is_called_interrupted(context, serv
     page.get_by_role("button", name="Begin").click()
     badge(page).wait_for()
     server.kill()
-    server.start()
+    server.start(STEPS="60")
     page.goto(server.address)
     page.get_by_text("Counting was interrupted").first.wait_for()
     page.get_by_role("button", name="Start again").click()
@@ -192,9 +198,9 @@ def test_after_the_server_was_killed_the_job_is_called_interrupted(context, serv
     assert page.get_by_text("interrupted").count() == 0
 
 
-# 3 seconds, of 30 that it takes
-@pytest.mark.parametrize("server", [{"KDCAL_GRACE_MINUTES": "0.05", "STEPS": "300"}], indirect=True)
 def test_a_job_goes_on_while_a_tab_is_open_and_stops_when_none_is(context, server):
+    server.kill()
+    server.start(KDCAL_GRACE_MINUTES="0.05", STEPS="300")  # 3 seconds, of 30 that it takes
     page = tab(context, server)
     page.get_by_role("button", name="Begin").click()
     badge(page).wait_for()
