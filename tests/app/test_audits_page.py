@@ -7,7 +7,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from kdcal_core.audit import (
     AuditSubmitted,
     Commented,
     FindingOpened,
+    KeptChart,
     LimitsLocked,
     MemberSet,
     Moment,
@@ -43,6 +44,7 @@ from kdcal_core.audit import (
     content_bytes,
     date_text,
     keep_pending,
+    kept_charts,
     limits_of,
     make_audit,
     moment_text,
@@ -120,6 +122,35 @@ def content(workspace: Workspace, review: Review) -> AuditContent:
     few = AuditSettings(settings.title, settings.which, settings.event, codes=("KC001", "KC101"))
     reader = ReviewReader(workspace, review.id, review=review)
     return make_audit(Sets(reader), settings=few)
+
+
+@pytest.fixture
+def few_checks(monkeypatch: pytest.MonkeyPatch, _here: None) -> None:
+    """An audit of one or two checks, in tests of what else it keeps."""
+    from app.audits import recording
+
+    codes: dict[str, tuple[str, ...]] = {
+        "classification": ("KC001", "KC101"),
+        "regression": ("KC021",),
+    }
+
+    def few(review: Review) -> AuditSettings:
+        return replace(audit_settings(review), codes=codes[review.task])
+
+    monkeypatch.setattr(recording, "audit_settings", few)
+
+
+@pytest.fixture
+def pictures(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Call it with those charts that an audit should draw itself, of all that it would."""
+
+    def only(*keys: str) -> None:
+        def few(drawn: Iterable[Any]) -> tuple[KeptChart, ...]:
+            return kept_charts(tuple(one for one in drawn if one[0] in keys))
+
+        monkeypatch.setattr("kdcal_core.audit.making.kept_charts", few)
+
+    return only
 
 
 @pytest.fixture
@@ -313,6 +344,7 @@ def test_an_audit_that_an_update_cut_off_is_begun_again(
     assert "cannot be finished" in at.warning[0].value
 
 
+@pytest.mark.usefixtures("few_checks", "no_pictures")
 def test_the_chosen_calibrator_is_recorded_with_its_file(
     workspace: Workspace, record: Record
 ) -> None:
@@ -349,7 +381,11 @@ def test_the_chosen_calibrator_is_recorded_with_its_file(
     assert "calibrator =" not in config_of(record.content(audit))  # it judged the model as it is
 
 
-def test_a_comparison_that_was_made_is_kept(workspace: Workspace, record: Record) -> None:
+@pytest.mark.usefixtures("few_checks")
+def test_a_comparison_that_was_made_is_kept(
+    workspace: Workspace, record: Record, pictures: Callable[..., None]
+) -> None:
+    pictures("confidence")
     review_id = review_of(workspace, calibration=too_sure(250, 24))
     asked = compare_calibrators.request(workspace, review_id, ComparisonSettings(("sts", "beta")))
     done = jobs().submit(asked.target, asked.kwargs, key=asked.key, title="", owner=review_id)
@@ -376,6 +412,7 @@ def test_a_comparison_that_was_made_is_kept(workspace: Workspace, record: Record
     assert "confidence" in kept  # which each audit of few rows draws itself
 
 
+@pytest.mark.usefixtures("few_checks", "no_pictures")
 def test_a_comparison_of_recalibrators_that_was_made_is_kept(
     workspace: Workspace, record: Record
 ) -> None:
@@ -433,6 +470,7 @@ def test_an_error_of_recording_stays_when_a_job_ends_meanwhile(
     assert not at.run().error
 
 
+@pytest.mark.usefixtures("few_checks", "no_pictures")
 def test_a_comparison_of_other_rows_is_not_kept(workspace: Workspace, record: Record) -> None:
     review_id = review_of(workspace, calibration=too_sure(250, 25))
     asked = compare_calibrators.request(workspace, review_id, ComparisonSettings(("sts",)))
@@ -452,7 +490,11 @@ def test_a_comparison_of_other_rows_is_not_kept(workspace: Workspace, record: Re
     assert "compare" not in {one.key for one in record.content(audit).charts}
 
 
-def test_what_was_seen_with_other_settings_is_kept(workspace: Workspace, record: Record) -> None:
+@pytest.mark.usefixtures("few_checks")
+def test_what_was_seen_with_other_settings_is_kept(
+    workspace: Workspace, record: Record, pictures: Callable[..., None]
+) -> None:
+    pictures("reliability", "confidence")
     review_id = review_of(workspace, calibration=too_sure(250, 27))
     at = healthy(launch("reliability", review_id))
     healthy(at.slider(key="reliability_bins").set_value(31).run())
@@ -473,6 +515,7 @@ def test_what_was_seen_with_other_settings_is_kept(workspace: Workspace, record:
     assert "Reliability, as it was seen" in report_text(record, project, audit)
 
 
+@pytest.mark.usefixtures("few_checks")
 @pytest.mark.parametrize(
     ("table", "pages"),
     [
@@ -501,6 +544,7 @@ def test_what_pages_begin_with_is_kept_once(
     assert len(found) == len(set(found))
 
 
+@pytest.mark.usefixtures("few_checks")
 def test_pictures_of_rows_are_kept_as_means_on_a_grid(workspace: Workspace, record: Record) -> None:
     review_id = review_of(workspace, calibration=line(700, 31), evaluation=line(600, 32))
     at = healthy(settle(launch("pit", review_id)))
@@ -524,9 +568,11 @@ def test_pictures_of_rows_are_kept_as_means_on_a_grid(workspace: Workspace, reco
     assert len(report_text(record, project, audit).encode()) < 6_000_000
 
 
+@pytest.mark.usefixtures("few_checks")
 def test_what_was_seen_of_another_set_is_kept_beside_the_audit_s(
-    workspace: Workspace, record: Record
+    workspace: Workspace, record: Record, pictures: Callable[..., None]
 ) -> None:
+    pictures("net_benefit", "decisions", "rates")
     review_id = review_of(workspace, calibration=too_sure(260, 33), evaluation=too_sure(250, 34))
     at = healthy(settle(launch("decisions", review_id)))
     at.segmented_control[0].set_value("calibration").run()
@@ -544,6 +590,7 @@ def test_what_was_seen_of_another_set_is_kept_beside_the_audit_s(
     assert "As the page Regions showed it: region 1, " in charts["region"].finding
 
 
+@pytest.mark.usefixtures("few_checks", "no_pictures")
 def test_what_was_seen_of_other_rows_is_not_kept(workspace: Workspace, record: Record) -> None:
     review_id = review_of(workspace, calibration=too_sure(250, 28))
     at = healthy(launch("reliability", review_id))
@@ -557,9 +604,10 @@ def test_what_was_seen_of_other_rows_is_not_kept(workspace: Workspace, record: R
     press(at, "audit_begin")
     healthy(settle(at))
     _, audit = _recorded(record)
-    assert "reliability_seen" not in {one.key for one in record.content(audit).charts}
+    assert not record.content(audit).charts
 
 
+@pytest.mark.usefixtures("few_checks")
 def test_the_kernel_density_version_that_was_seen_is_kept_without_rows(
     workspace: Workspace, record: Record
 ) -> None:
@@ -614,6 +662,7 @@ def report_text(record: Record, project: Project, audit: Audit) -> str:
     return report_of(record, record.project(project.id), audit).decode()
 
 
+@pytest.mark.usefixtures("few_checks", "no_pictures")
 def test_no_calibrator_or_one_without_a_file_is_a_choice_too(
     workspace: Workspace, record: Record
 ) -> None:
