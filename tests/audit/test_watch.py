@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -42,6 +44,7 @@ from kdcal_core.audit import (
     watch_json,
     watch_json_text,
     watch_junit,
+    watch_kinds,
     watch_state,
     watch_table,
     why_no_features,
@@ -53,6 +56,7 @@ from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.charts import moved_beyond_chance
 from kdcal_core.cli import main
 from kdcal_core.cli.watch import watch_report
+from kdcal_core.diagnostics import label_shift, score_shift
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
     Limit,
@@ -99,6 +103,14 @@ def place(work_here: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def config(place: Path) -> AuditConfig:
     files = NamedFiles(target="y", predictions=str(place / "reference.csv"))
     return AuditConfig("A <b>watch", files, event="yes")
+
+
+@pytest.fixture
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Little is drawn behind shifts of scores and shares, in tests of counted rows and labels."""
+    monkeypatch.setattr(watch_kinds, "score_shift", partial(score_shift, n_draws=99))
+    monkeypatch.setattr(watch_kinds, "label_shift", partial(label_shift, n_draws=20))
+    monkeypatch.setattr(import_module("kdcal_core.diagnostics.label_shift"), "_SHUFFLES", 199)
 
 
 def limited(config: AuditConfig, **limits: float) -> AuditConfig:
@@ -220,6 +232,7 @@ def test_late_labels_signal_after_some_rows(late: Watch) -> None:
     assert "Recalibrate" in watch_json(late)["results"][1]["said"]
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_rows_that_are_not_covered_are_not_enough_evidence(
     place: Path, config: AuditConfig
 ) -> None:
@@ -238,6 +251,7 @@ def test_rows_that_are_not_covered_are_not_enough_evidence(
     jsonschema.validate(json.loads(watch_json_text(strict)), SCHEMA)
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_measures_with_labels_decide_where_all_rows_have_one(
     place: Path, config: AuditConfig
 ) -> None:
@@ -265,6 +279,7 @@ def test_junit_has_a_case_for_each_result(same: Watch, late: Watch) -> None:
         assert (suite.get("tests"), suite.get("failures")) == (str(len(one.results)), failures)
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_a_state_in_two_halves_gives_the_same_as_at_once(
     place: Path, config: AuditConfig, late: Watch, same: Watch
 ) -> None:
@@ -303,6 +318,7 @@ def test_a_review_gives_the_same_as_the_files_that_it_was_made_of(
     assert state_bytes(found.state) == state_bytes(late.state)
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_earlier_tables_of_a_review_count_as_their_states_do(
     place: Path, config: AuditConfig, late: Watch
 ) -> None:
@@ -504,6 +520,7 @@ def shifted(place: Path) -> tuple[Path, pd.DataFrame]:
     return written(frames[0], place / "shift-reference.csv"), frames[1]
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_weights_by_features_correct_a_calibrator_s_rate(place: Path, config: AuditConfig) -> None:
     """The rate of the event is far off by scores, with the calibrator too, and near by features."""
     reference, new = shifted(place)
@@ -689,6 +706,7 @@ def test_shares_that_changed_are_a_finding_though_no_score_moved(tmp_path: Path)
     assert finding(found).startswith("Nothing beyond chance has changed in 600 new rows: PSI")
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_labels_that_come_again_under_another_name_count_once(
     place: Path, config: AuditConfig, late: Watch
 ) -> None:
@@ -727,6 +745,7 @@ def test_labels_that_come_again_under_another_name_count_once(
     assert found.notes == again.notes
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_rows_that_are_equal_by_chance_all_count(place: Path, config: AuditConfig) -> None:
     rng = np.random.default_rng(5)
 
@@ -744,6 +763,7 @@ def test_rows_that_are_equal_by_chance_all_count(place: Path, config: AuditConfi
     assert "cannot be told from those of tables before" in note
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_a_file_that_grows_counts_its_rows_once(place: Path, config: AuditConfig) -> None:
     rng = np.random.default_rng(6)
     p = rng.integers(1, 10, 400) / 10.0  # nine probabilities: no row is unlike all others
@@ -781,6 +801,7 @@ def test_a_state_of_the_first_format_is_read(place: Path, late: Watch) -> None:
     assert read_state(path).of == late.state.of
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_rows_sorted_by_their_outcome_are_warned_of(place: Path, config: AuditConfig) -> None:
     fair = table(31, 900)
     apart = run_watch(config, written(fair, place / "fair.csv"))
@@ -861,6 +882,7 @@ def test_patients_of_both_tables_are_counted_where_both_name_them(tmp_path: Path
     assert lacking.shift.tests == alone.shift.tests
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_a_new_table_of_one_day_is_counted_by_rows_and_says_so(tmp_path: Path) -> None:
     old, new = table(5, 400), table(6, 60)
     old["day"], new["day"] = np.arange(400) // 10, 40
@@ -871,6 +893,7 @@ def test_a_new_table_of_one_day_is_counted_by_rows_and_says_so(tmp_path: Path) -
     assert "new.csv" in note
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_a_table_of_one_cluster_is_one_step_of_the_test(tmp_path: Path) -> None:
     """As a table of one day is, where rows of a day belong together."""
     old, new = of_patients(5, 60), of_patients(6, 1, rows=40)
@@ -884,6 +907,7 @@ def test_a_table_of_one_cluster_is_one_step_of_the_test(tmp_path: Path) -> None:
     assert "one cluster" in note
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_a_patient_who_comes_back_counts_once(tmp_path: Path) -> None:
     old, first, second = (of_patients(seed, 60) for seed in (11, 12, 13))
     second.loc[:99, "patient"] = first["patient"].to_numpy()[:100]
@@ -942,7 +966,6 @@ def test_patients_are_counted_behind_a_calibrator(tmp_path: Path) -> None:
     assert both.within == both.n - 70  # patients of both tables
 
 
-@pytest.mark.usefixtures("no_pictures")
 @pytest.mark.usefixtures("no_pictures")
 def test_the_limits_of_an_audit_of_the_reference_rows_hold_too(
     place: Path,
