@@ -7,7 +7,7 @@ import hashlib
 import html
 import json
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from kdcal_core.audit.content import AuditContent, errors_of_content
 from kdcal_core.audit.project import Audit, Project
 from kdcal_core.audit.receipts import RECEIPT
 from kdcal_core.audit.report import sections
+from kdcal_core.audit.report.fitting import MOST_LINES, MOST_QUESTION, LeftOut, fitted
 from kdcal_core.audit.report.guidelines import GUIDELINES, answers
 from kdcal_core.audit.report.happenings import (
     history,
@@ -56,7 +57,9 @@ def html_report(
     """The report of an audit, as one HTML file without any request to elsewhere.
 
     It holds aggregates only, and no time but those of the record: the same arguments give the same
-    bytes. A policy in it forbids every script but its own two, and every load.
+    bytes. A policy in it forbids every script but its own two, and every load. It is smaller than
+    6 MB: of an audit of very many groups, classes or comments it leaves out what `LeftOut` names,
+    and says so.
 
     Parameters
     ----------
@@ -86,26 +89,33 @@ def _page(
     receipt: dict[str, Any] | None,
 ) -> bytes:
     style = _style(content.title)
-    page = (
-        _templates()
-        .get_template("report.html.j2")
-        .render(
-            **_context(content, audit, project),
-            receipt=None if receipt is None else _receipt(receipt, project),
-            style=Markup(style),
-            foreign_styles=_foreign_styles(),
-            scripts=[Markup(one) for one in _scripts()],
-            policy=_policy(style),
-        )
+    same = {
+        "receipt": None if receipt is None else _receipt(receipt, project),
+        "style": Markup(style),
+        "foreign_styles": _foreign_styles(),
+        "scripts": [Markup(one) for one in _scripts()],
+        "policy": _policy(style),
+    }
+
+    def render(left_out: LeftOut) -> bytes:
+        template = _templates().get_template("report.html.j2")
+        return template.render(**same, **_context(content, audit, project, left_out)).encode()
+
+    return fitted(
+        lambda: [sections.chart_bytes(one, at + 1) for at, one in enumerate(content.charts)], render
     )
-    return page.encode()
 
 
-def _context(content: AuditContent, audit: Audit | None, project: Project | None) -> dict[str, Any]:
-    charts = [sections.chart_view(one, at + 1) for at, one in enumerate(content.charts)]
+def _context(
+    content: AuditContent, audit: Audit | None, project: Project | None, left_out: LeftOut
+) -> dict[str, Any]:
+    charts = [sections.chart_view(one, at + 1, left_out) for at, one in enumerate(content.charts)]
     pages = {one.key: one.page for one in content.charts}
-    rows = sections.families(content)
+    rows = sections.families(content, left_out)
+    findings = ordered_findings(audit) if audit is not None else ()
+    happened = history(project, audit) if audit is not None else ()
     return {
+        "left_out": left_out.words,
         "content": content,
         "subject": content.subject,
         "judged": next(one for one in content.subject.tables if one.part == content.subject.which),
@@ -126,7 +136,7 @@ def _context(content: AuditContent, audit: Audit | None, project: Project | None
                 title,
                 [one for one in charts if pages[one.key] == key],
                 [
-                    sections.check_row(one)
+                    sections.check_row(one, left_out)
                     for one in content.checked.results
                     if one.check.page == key
                 ],
@@ -135,7 +145,7 @@ def _context(content: AuditContent, audit: Audit | None, project: Project | None
         ],
         "absent": _ABSENT | ({"groups": _NO_GROUPS} if content.subject.groups else {}),
         "finding_words": FINDING_WORDS,
-        "estimates": sections.estimate_rows(content.estimates),
+        "estimates": sections.estimate_rows(left_out.first(content.estimates)),
         "limits": [
             (
                 code,
@@ -148,12 +158,19 @@ def _context(content: AuditContent, audit: Audit | None, project: Project | None
         "references": references(content),
         "terms": terms(content),
         "threshold": _threshold(content),
-        "question": config_of(content, project.name if project is not None else ""),
+        "question": left_out.text(
+            config_of(content, project.name if project is not None else ""), MOST_QUESTION
+        ),
         "command": COMMAND,
-        "history": history(project, audit) if audit is not None else (),
-        "findings": [
-            (one, last_words(one)) for one in (ordered_findings(audit) if audit is not None else ())
+        "history": [
+            replace(one, words=left_out.text(one.words)) for one in left_out.ends(happened)
         ],
+        "n_happened": len(happened),
+        "findings": [
+            (one, left_out.text(last_words(one))) for one in left_out.first(findings, MOST_LINES)
+        ],
+        "n_findings": len(findings),
+        "n_estimates": len(content.estimates),
         "guidelines": [(one, answers(one, content, audit)) for one in GUIDELINES],
     }
 

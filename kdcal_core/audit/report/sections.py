@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from kdcal_core.audit.content import AuditContent, KeptChart
 from kdcal_core.audit.project import Audit
+from kdcal_core.audit.report.fitting import WHOLE, ChartBytes, LeftOut
 from kdcal_core.audit.report.happenings import ordered_findings
 from kdcal_core.audit.report.prose import how_to_read
 from kdcal_core.audit.words import FINDING_WORDS, date_text
@@ -149,7 +150,10 @@ class PartRow:
 
 @dataclass(frozen=True)
 class CheckRow:
-    """A check with its worst number first. Texts may hold untrusted names."""
+    """A check with its worst number first. Texts may hold untrusted names.
+
+    ``parts`` may be the first of ``n_parts``.
+    """
 
     code: str
     title: str
@@ -159,6 +163,7 @@ class CheckRow:
     mark: Mark
     label: str
     parts: tuple[PartRow, ...]
+    n_parts: int
     why_not: str
     line: str
 
@@ -185,7 +190,7 @@ def _part(result: CheckResult, part: JudgedPart) -> PartRow:
     )
 
 
-def check_row(result: CheckResult) -> CheckRow:
+def check_row(result: CheckResult, left_out: LeftOut = WHOLE) -> CheckRow:
     """One check as the report shows it."""
     check = result.check
     return CheckRow(
@@ -196,7 +201,8 @@ def check_row(result: CheckResult) -> CheckRow:
         result.remedy if result.verdict == "fail" else "",
         MARKS[result.verdict],
         result.worst.estimate.label if result.parts else "",
-        tuple(_part(result, one) for one in result.parts),
+        tuple(_part(result, one) for one in left_out.first(result.parts)),
+        len(result.parts),
         result.why_not,
         answer_text(result),
     )
@@ -210,12 +216,16 @@ class Family:
     checks: tuple[CheckRow, ...]
 
 
-def families(content: AuditContent) -> tuple[Family, ...]:
+def families(content: AuditContent, left_out: LeftOut) -> tuple[Family, ...]:
     """All checks by family, in their order."""
     return tuple(
         Family(
             title,
-            tuple(check_row(one) for one in content.checked.results if one.check.family == key),
+            tuple(
+                check_row(one, left_out)
+                for one in content.checked.results
+                if one.check.family == key
+            ),
         )
         for key, title in FAMILIES.items()
         if any(one.check.family == key for one in content.checked.results)
@@ -290,11 +300,11 @@ class ChartView:
         Of its element.
     how_to_read : Markup
     figure : Markup
-        Plotly's JSON, for a script element of data.
+        Plotly's JSON, for a script element of data; empty where the picture is left out.
     heading, rows : tuple of str, tuple of tuples
         Its data.
     csv : str
-        Its data as the address of a file.
+        Its data as the address of a file; empty where they are left out.
     """
 
     id: str
@@ -309,22 +319,46 @@ class ChartView:
     csv: str
 
 
-def chart_view(chart: KeptChart, at: int) -> ChartView:
+def chart_view(chart: KeptChart, at: int, left_out: LeftOut) -> ChartView:
     """A chart of an audit as the report shows it; ``at`` is its place among all charts."""
-    rows = list(csv.reader(io.StringIO(chart.table)))
-    heading, *body = rows or [[]]
+    name = f"chart-{at}"
+    heading, *body = _table(chart)
+    with_table = name not in left_out.tables
     return ChartView(
-        f"chart-{at}",
+        name,
         chart.key,
         chart.title,
         chart.finding,
-        chart.alt,
+        left_out.text(chart.alt),
         how_to_read(chart.how_to_read),
-        script_json(_still(chart.figure(dark=False))),
+        Markup("") if name in left_out.pictures else _figure(chart, name not in left_out.hovers),
         tuple(heading),
-        tuple(tuple(map(shown_cell, one)) for one in body),
-        _csv_address(heading, body),
+        tuple(tuple(map(shown_cell, one)) for one in body if with_table),
+        _csv_address(heading, body) if with_table else "",
     )
+
+
+def chart_bytes(chart: KeptChart, at: int) -> ChartBytes:
+    """How large the parts of the chart at this place are."""
+    heading, *body = _table(chart)
+    figure, silent = _figure(chart), _figure(chart, hover=False)
+    table = len(_csv_address(heading, body))
+    return ChartBytes(f"chart-{at}", table, max(len(figure) - len(silent), 0), len(silent))
+
+
+def _table(chart: KeptChart) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(chart.table))) or [[]]
+
+
+def _figure(chart: KeptChart, hover: bool = True) -> Markup:
+    figure = _still(chart.figure(dark=False))
+    if not hover:
+        said = ("hovertext", "hovertemplate", "customdata")
+        figure["data"] = [
+            {name: one for name, one in trace.items() if name not in said} | {"hoverinfo": "skip"}
+            for trace in figure["data"]
+        ]
+    return script_json(figure)
 
 
 def _still(figure: dict[str, Any]) -> dict[str, Any]:
