@@ -273,7 +273,7 @@ class CheckedLines:
             self.newer.append(f"{named} {_NEWER}.")
             return
         except InputError as error:
-            self.altered.append(f"{named}: {error.what}.")
+            self.altered.append(f"{named}: {error.what}.{self._of_another_key(receipt)}")
             return
         except (KeyError, TypeError):
             self.altered.append(f"{named} lacks what a receipt says.")
@@ -296,6 +296,19 @@ class CheckedLines:
                 return  # an entry that was not read may have drafted it
             if found is None or found.facts.content != digests.get("audit"):
                 self.altered.append(f"{named} is of another content of its audit.")
+
+    def _of_another_key(self, receipt: Any) -> str:
+        """What a receipt whose key is not known here means; ids of projects follow their names."""
+        try:
+            signed = Signed.of(receipt)
+        except InputError:
+            return ""
+        if signed.key in (self.pinned or self.known):
+            return ""
+        return (
+            f" Its key {signed.key[:12]} signed nothing here: it is of another record with a "
+            "project of this name, or this record was replaced as a whole."
+        )
 
 
 def _check_pin(record: Record, chain: CheckedLines) -> None:

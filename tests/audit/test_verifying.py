@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -202,7 +203,11 @@ def test_a_receipt_of_another_key_is_refused(filled: tuple[Place, str], tmp_path
     receipt = place.open().receipt(project)
     forged = signer_of(tmp_path / "other").sign(Signed.of(receipt).payload, Signed.of(receipt).kind)
     (said,) = verify(place.open(), project, receipts=[forged.envelope()]).altered
-    assert "None of the known keys" in said
+    assert "None of the known keys made the signature. Its key" in said
+    assert "another record with a project of this name, or this record was replaced" in said
+    forged = replace(Signed.of(receipt), signature="00" * 64)
+    (said,) = verify(place.open(), project, receipts=[forged.envelope()]).altered
+    assert said == "Receipt 1: None of the known keys made the signature."
 
 
 @pytest.mark.parametrize("receipt", [{}, [], "text", {"payload": "e30=", "payloadType": "x"}])
