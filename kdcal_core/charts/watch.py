@@ -64,8 +64,9 @@ Each panel is a measure. The grey circle (teal for a calibrated version) is its 
 reference rows, from their labels. The open blue diamond is the estimate for the new rows **without
 their labels**, by the method of confidence-based performance estimation with a calibration fitted
 for the new rows (CBPE and M-CBPE, [Białek et al.](https://arxiv.org/abs/2401.08348)): its interval
-says where the measure will lie once the labels are known. The filled blue diamond is the value from
-those labels that are known.
+says where the measure will lie once the labels are known. Only that of the calibration error is for
+many rows like the new ones: the error that few labels show is larger on average, because chance
+adds to it. The filled blue diamond is the value from those labels that are known.
 
 The estimates hold only if rows with the same score have the same chance of the event in both
 tables. What the inputs mean may have changed without a trace in the scores; only labels show that.

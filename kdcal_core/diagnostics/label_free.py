@@ -108,8 +108,9 @@ class LabelFree:
     auc : WithoutLabels
         AUROC of the scores.
     calibration_error : Estimate
-        ECE of the scores on the new rows: that of the reference rows, weighted. ``expected`` is its
-        mean for calibrated scores.
+        ECE of the scores on many rows like the new ones: that of the reference rows, weighted.
+        ``expected`` is its mean for calibrated scores. The ECE that the labels of few new rows show
+        is larger on average, because chance adds to it, and often beyond this interval.
     reference_error : Estimate
         ECE on the reference rows.
     weighted_by : {"nothing", "scores", "features"}

@@ -85,6 +85,26 @@ def test_the_reference_value_is_wrong_where_the_estimate_is_right() -> None:
     assert found.calibration_error.low <= found.calibration_error.value
 
 
+def test_the_calibration_error_is_that_of_rows_like_the_new_ones() -> None:
+    """A model that is wrong only above 0.5, where few reference rows and most new ones lie."""
+    rng = np.random.default_rng(7)
+
+    def chance(score: np.ndarray) -> np.ndarray:
+        return np.where(score > 0.5, score - 0.2, score)
+
+    many = rng.beta(4, 2, 200_000)
+    truth = 0.2 * float((many > 0.5).mean())  # each bin lies on one side, but for the middle one
+    inside = np.zeros(2)
+    for run in range(8):
+        old, new = rng.beta(2, 4, 1500), rng.beta(4, 2, 600)
+        found = label_free(old, rng.random(1500) < chance(old), new, n_draws=10, seed=run)
+        error, before = found.calibration_error, found.reference_error
+        inside += [error.low <= truth <= error.high, before.low <= truth <= before.high]
+        assert before.value < 0.1 < error.value
+    assert inside[0] >= 7
+    assert inside[1] == 0
+
+
 def test_features_correct_what_scores_cannot_see() -> None:
     rng = np.random.default_rng(4)
     x = rng.integers(0, 2, 3000)

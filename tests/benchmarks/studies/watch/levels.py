@@ -1,7 +1,7 @@
 """Levels, power and coverage of the measures of Watch, simulated.
 
-``python -m tests.benchmarks.studies.watch.levels [drift power sequential label_free label_shift
-shares_fit]`` prints a table each.
+``python -m tests.benchmarks.studies.watch.levels [drift power sequential label_free
+label_free_errors label_shift shares_fit]`` prints a table each.
 """
 
 from __future__ import annotations
@@ -107,29 +107,32 @@ def over(score: FloatArray) -> FloatArray:
     return np.asarray(expit(0.7 * logit(np.clip(score, 1e-9, 1 - 1e-9))))
 
 
+MOVED: dict[str, tuple[Callable[..., FloatArray], ...]] = {
+    "over-confident": (over, lambda r, n: r.beta(1, 2, n), lambda r, n: r.beta(2, 2, n)),
+    "wavy": (
+        lambda s: np.clip(s + 0.08 * np.sin(4 * np.pi * s), 0, 1),
+        lambda r, n: r.beta(1, 2, n),
+        lambda r, n: r.beta(2, 2, n),
+    ),
+    "rare": (
+        lambda s: 0.8 * s,
+        lambda r, n: r.beta(0.5, 20, n),
+        lambda r, n: r.beta(0.8, 20, n),
+    ),
+    "21 values": (
+        over,
+        lambda r, n: r.binomial(20, r.beta(1, 2, n)) / 20,
+        lambda r, n: r.binomial(20, r.beta(2, 2, n)) / 20,
+    ),
+}
+"""True rates by score, and draws of the reference scores and of the new ones."""
+
+
 def label_free_coverage() -> Iterator[str]:
     """Coverage of label-free intervals of the rate and of the AUROC of the new rows."""
     yield "| scores | weights | reference, new | rate | AUROC | rate of the population |"
     yield "|---|---|---|---|---|---|"
-    cases: dict[str, tuple[Callable[..., FloatArray], ...]] = {
-        "over-confident": (over, lambda r, n: r.beta(1, 2, n), lambda r, n: r.beta(2, 2, n)),
-        "wavy": (
-            lambda s: np.clip(s + 0.08 * np.sin(4 * np.pi * s), 0, 1),
-            lambda r, n: r.beta(1, 2, n),
-            lambda r, n: r.beta(2, 2, n),
-        ),
-        "rare": (
-            lambda s: 0.8 * s,
-            lambda r, n: r.beta(0.5, 20, n),
-            lambda r, n: r.beta(0.8, 20, n),
-        ),
-        "21 values": (
-            over,
-            lambda r, n: r.binomial(20, r.beta(1, 2, n)) / 20,
-            lambda r, n: r.binomial(20, r.beta(2, 2, n)) / 20,
-        ),
-    }
-    for name, (true, old, new) in cases.items():
+    for name, (true, old, new) in MOVED.items():
         for by in ("nothing", "scores"):
             for n, m in ((300, 300), (2000, 500)):
                 rng, inside = np.random.default_rng([n, m]), np.zeros(3)
@@ -154,6 +157,40 @@ def label_free_coverage() -> Iterator[str]:
                     ]
                 cells = " | ".join(f"{one:.3f}" for one in inside / 200)
                 yield f"| {name} | {by} | {n:,}, {m:,} | {cells} |"
+
+
+def label_free_errors() -> Iterator[str]:
+    """Coverage of label-free intervals of the ECE: of all such rows, and of their labels."""
+    yield "| scores | weights | reference, new | ECE | covered | ECE of the labels covered |"
+    yield "|---|---|---|---|---|---|"
+    calibrated = {"calibrated": (lambda s: s, *MOVED["over-confident"][1:])}
+    for name, (true, old, new) in (calibrated | MOVED).items():
+        for by in ("nothing", "scores"):
+            for n, m in ((300, 300), (2000, 500)):
+                rng, inside = np.random.default_rng([n, m]), np.zeros(2)
+                many = new(rng, 1_000_000)
+                ece = binned_error(many, true(many))
+                for run in range(200):
+                    score, fresh = old(rng, n), new(rng, m)
+                    hit, happened = rng.random(n) < true(score), rng.random(m) < true(fresh)
+                    found = label_free(
+                        score,
+                        hit,
+                        fresh,
+                        weighting=by,
+                        n_draws=10,
+                        seed=run,  # type: ignore
+                    ).calibration_error
+                    seen = binned_error(fresh, happened)
+                    inside += [found.low <= one <= found.high for one in (ece, seen)]
+                cells = " | ".join(f"{one:.3f}" for one in (ece, *inside / 200))
+                yield f"| {name} | {by} | {n:,}, {m:,} | {cells} |"
+
+
+def binned_error(score: FloatArray, hit: FloatArray) -> float:
+    """The ECE of 15 equal bins by its definition."""
+    cell = np.minimum((15 * score).astype(int), 14)
+    return float(np.abs(np.bincount(cell, hit - score, 15)).sum() / len(score))
 
 
 def label_shift_coverage() -> Iterator[str]:
@@ -286,6 +323,7 @@ PARTS = {
     "power": power,
     "sequential": sequential,
     "label_free": label_free_coverage,
+    "label_free_errors": label_free_errors,
     "label_shift": label_shift_coverage,
 }
 
