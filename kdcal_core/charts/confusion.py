@@ -88,7 +88,7 @@ def confusion_figure(
             y=where,
             z=np.sqrt(values),
             zmin=0,
-            zmax=None if which == "joint" else 1,
+            zmax=_largest(values) ** 0.5 if which == "joint" else 1,
             colorscale=[list(stop) for stop in colours.sequential],
             hovertext=[
                 [
@@ -122,7 +122,7 @@ def confusion_figure(
 
 def _numbers(values: FloatArray, form: str, colours: Palette) -> go.Scatter:
     """The cells' numbers, each in the ink that stands out from its cell."""
-    shade = np.sqrt(np.nan_to_num(values / np.nanmax(values) if form != _SHARE else values)).ravel()
+    shade = np.sqrt(np.nan_to_num(values if form == _SHARE else values / _largest(values))).ravel()
     cells = sample_colorscale([list(stop) for stop in colours.sequential], np.clip(shade, 0, 1))
     up, across = np.indices(values.shape).reshape(2, -1)
     return go.Scatter(
@@ -134,6 +134,11 @@ def _numbers(values: FloatArray, form: str, colours: Palette) -> go.Scatter:
         hoverinfo="skip",
         showlegend=False,
     )
+
+
+def _largest(values: FloatArray) -> float:
+    """The value of the strongest colour; 1 where there is none."""
+    return float(np.nanmax(values)) or 1.0
 
 
 def _cell(value: float, form: str) -> str:
