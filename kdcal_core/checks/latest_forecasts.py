@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
-from kdcal_core.checks.latest_rows import METHOD, Changes, needs_time, with_clearest_group
+from kdcal_core.checks.latest_rows import (
+    METHOD,
+    Changes,
+    needs_time,
+    needs_time_of_summary,
+    parts_of_summary,
+    with_clearest_group,
+)
+from kdcal_core.checks.summary_evidence import SummaryEvidence
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.influence import Influence
+from kdcal_core.diagnostics.summaries.regression_summary import BY_TIME, interval_by_time
 from kdcal_core.review import Limit
 
-_LEVEL = 0.8  # of the intervals whose coverage is judged
+_PLACE, _HELD = "Change of the mean PIT", "Change of the coverage of the {:g}% interval"
 
 
 def _inside(evidence: Evidence) -> tuple[float, FloatArray]:
     """The stated level of the intervals, and whether each outcome lies in its interval, (n,)."""
     rows = evidence.predicted
-    (level,) = rows.distribution.stated_intervals((_LEVEL,))
+    (level,) = rows.distribution.stated_intervals((BY_TIME,))
     low, high = rows.distribution.interval(level)
     return level, ((low <= rows.y) & (rows.y <= high)).astype(np.float64)
 
@@ -40,10 +49,17 @@ def _found(evidence: Evidence) -> tuple[Changes, Changes]:
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
     place, held = _found(evidence)
-    coverage = f"Change of the coverage of the {100 * _inside(evidence)[0]:g}% interval"
     return [
-        *place.parts(evidence, level, "Change of the mean PIT"),
-        *held.parts(evidence, level, coverage),
+        *place.parts(evidence, level, _PLACE),
+        *held.parts(evidence, level, _HELD.format(100 * _inside(evidence)[0])),
+    ]
+
+
+def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
+    held = _HELD.format(100 * interval_by_time(evidence.predicted.stated))
+    return [
+        *parts_of_summary(evidence, 0, level, _PLACE),
+        *parts_of_summary(evidence, 1, level, held),
     ]
 
 
@@ -72,4 +88,5 @@ Check(
     ),
     needs=needs_time,
     influence=_influence,
+    from_summary=Way(_from_summary, needs=needs_time_of_summary),
 ).offer()

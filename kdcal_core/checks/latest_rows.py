@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 
 from kdcal_core.checks.by_group import declared_groups
-from kdcal_core.checks.check import Check, Part
+from kdcal_core.checks.check import Check, Part, Way
 from kdcal_core.checks.evidence import Evidence
-from kdcal_core.data import FloatArray, check_weight
+from kdcal_core.checks.summary_evidence import SummaryEvidence
+from kdcal_core.data import FloatArray, IntArray, check_weight
 from kdcal_core.data.column_kinds import simple
 from kdcal_core.data.times import dates_of, looks_like_dates, time_words
 from kdcal_core.diagnostics import Estimate
@@ -19,6 +21,7 @@ from kdcal_core.diagnostics.latest_rows import (
     LatestOfGroup,
     LatestRows,
     changed_groups,
+    latest_of_times,
     latest_rows,
 )
 from kdcal_core.review import Limit
@@ -26,6 +29,7 @@ from kdcal_core.statistics import Dependence
 from kdcal_core.text import number_text
 
 _WIDTH = 0.1  # means are written with two decimals
+_LABEL = "Change of observed minus stated"
 INTERVAL = "Student's t, with the variance of the slowest waves of the residuals"
 METHOD = (
     "The change of {what} in the last half, quarter, eighth and sixteenth of the rows, where these "
@@ -36,6 +40,7 @@ METHOD = (
     "than 8 times or with fewer than 30 rows in their last half are not judged."
 )
 _LONGEST_GROUP = 40  # characters
+_NO_TIME = "No column has the role Time."
 _SHOWN = 0.99  # level at which the change of a group is beyond chance
 
 
@@ -47,22 +52,28 @@ def times_of(evidence: Evidence) -> Dependence | None:
 
 def needs_time(evidence: Evidence) -> str | None:
     """Why the latest rows cannot be judged; None where rows have an order in time."""
-    return None if times_of(evidence) is not None else "No column has the role Time."
+    return None if times_of(evidence) is not None else _NO_TIME
 
 
-def from_when(evidence: Evidence, late: NDArray[np.bool_]) -> str:
-    """From which time on the latest rows (n,) are, in words. Untrusted text."""
-    times = times_of(evidence)
-    assert times is not None
-    unit = times.present
-    first = int(unit[late].min())
-    if evidence.times is None:
-        return f"from time {first + 1:,} of {int(unit.max()) + 1:,} on"
-    column = evidence.once("times", evidence.times).reset_index(drop=True)
+def needs_time_of_summary(evidence: SummaryEvidence) -> str | None:
+    """As `needs_time`."""
+    return None if evidence.summary.by_time is not None else _NO_TIME
+
+
+def from_when(column: pd.Series[Any], first: int) -> str:
+    """In words: from the time in a row of a column of times on. Untrusted text."""
     if looks_like_dates(simple(column.name), column):
         dates = dates_of(column)
         column = column if dates.isna().any() else dates
-    return f"from {time_words(column[int(np.argmax(unit == first))])[:40]} on"
+    return f"from {time_words(column[first])[:40]} on"
+
+
+def _from_when(evidence: Evidence, unit: IntArray, first: int) -> str:
+    """The same of a time (n,), counted from 0."""
+    if evidence.times is None:
+        return f"from time {first + 1:,} of {int(unit.max()) + 1:,} on"
+    column = evidence.once("times", evidence.times).reset_index(drop=True)
+    return from_when(column, int(np.argmax(unit == first)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,13 +103,31 @@ class Changes:
         self, evidence: Evidence, level: float, label: str, *, says: bool = False
     ) -> list[Part]:
         """The changes with intervals of a level; ``says`` names what is stated too."""
-        found: list[LatestRows | LatestOfGroup] = [*self.whole, *self.groups]
-        return [_part(evidence, one, level, label, says, self.looked_at) for one in found]
+        times = times_of(evidence)
+        assert times is not None
+        unit = times.present
+        found = [
+            part_of(one, _from_when(evidence, unit, one.start), level, label, says)
+            for one in self.whole
+        ]
+        for each in self.groups:
+            when = _from_when(evidence, unit, int(unit[each.late].min()))
+            part = part_of(each.latest, when, level, label, says)
+            low, high = each.interval(level)
+            corrected = f"corrected, with the check's parts, for {self.looked_at:,} changes"
+            interval = f"{INTERVAL}, {corrected}"
+            estimate = replace(part.estimate, low=low, high=high, interval=interval)
+            name = f"for {each.name[:_LONGEST_GROUP]} {part.name}"
+            found.append(Part(estimate, name, f"{part.key} of {each.name}"))
+        return found
 
     def influences(self, evidence: Evidence) -> list[Influence]:
         """The rows' influence on each change."""
         weight = check_weight(evidence.rows.weight, evidence.n_rows)
-        sides = [(one.late, ~one.late) for one in self.whole]
+        times = times_of(evidence)
+        assert times is not None
+        unit = times.present
+        sides = [(unit >= one.start, unit < one.start) for one in self.whole]
         sides += [(one.late, one.rows & ~one.late) for one in self.groups]
         each: list[Influence] = []
         for one, other in sides:
@@ -136,38 +165,37 @@ def with_clearest_group(*found: Changes) -> list[Changes]:
     ]
 
 
-def _part(
-    evidence: Evidence,
-    one: LatestRows | LatestOfGroup,
-    level: float,
-    label: str,
-    says: bool,
-    looked_at: int,
-) -> Part:
-    found = one if isinstance(one, LatestRows) else one.latest
+def part_of(one: LatestRows, when: str, level: float, label: str, says: bool = False) -> Part:
+    """A change with the interval of a level; ``when`` are the words of `from_when`."""
     low, high = one.interval(level)
     estimate = Estimate(
         name=f"{label}: that of the latest rows minus that of the rows before",
         label=label,
-        value=found.change,
+        value=one.change,
         low=low,
         high=high,
-        n=int(found.late.sum()),
+        n=one.n,
         level=level,
         interval=INTERVAL,
         target=0.0,
     )
-    late, before = (number_text(mean, _WIDTH) for mean in found.seen)
+    late, before = (number_text(mean, _WIDTH) for mean in one.seen)
     if says:
-        stated, earlier = (number_text(mean, _WIDTH) for mean in found.stated)
+        stated, earlier = (number_text(mean, _WIDTH) for mean in one.stated)
         late, before = f"says {stated}, sees {late}", f"{earlier} and {before}"
-    name = f"{from_when(evidence, one.late)} ({late}; before {before})"
-    key = f"the last 1/{round(1 / found.share)}"
-    if isinstance(one, LatestOfGroup):
-        corrected = f"corrected, with the check's parts, for {looked_at:,} changes"
-        estimate = replace(estimate, interval=f"{INTERVAL}, {corrected}")
-        name, key = f"for {one.name[:_LONGEST_GROUP]} {name}", f"{key} of {one.name}"
-    return Part(estimate, name, key)
+    return Part(estimate, f"{when} ({late}; before {before})", f"the last 1/{round(1 / one.share)}")
+
+
+def parts_of_summary(
+    evidence: SummaryEvidence, question: int, level: float, label: str, *, says: bool = False
+) -> list[Part]:
+    """As `Changes.parts`, of all rows, from one of the questions that a summary counts by time."""
+    times = evidence.summary.by_time
+    assert times is not None
+    return [
+        part_of(one, from_when(times.column_of_times, one.start), level, label, says)
+        for one in latest_of_times(times.sums_of(question))
+    ]
 
 
 def _found(evidence: Evidence) -> Changes:
@@ -181,8 +209,11 @@ def _found(evidence: Evidence) -> Changes:
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
-    label = "Change of observed minus stated"
-    return _found(evidence).parts(evidence, level, label, says=True)
+    return _found(evidence).parts(evidence, level, _LABEL, says=True)
+
+
+def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
+    return parts_of_summary(evidence, 0, level, _LABEL, says=True)
 
 
 def _influence(evidence: Evidence) -> list[Influence]:
@@ -207,4 +238,5 @@ Check(
     method=METHOD.format(what="observed minus stated"),
     needs=needs_time,
     influence=_influence,
+    from_summary=Way(_from_summary, needs=needs_time_of_summary),
 ).offer()

@@ -66,10 +66,10 @@ from kdcal_core.text import counted, listed, printable
 _BINS: dict[Task, int] = {"classification": 15, "regression": 20}
 
 NEEDS_ROWS: dict[Task, str] = {
-    "classification": "Computed from counts of all rows. Rows that are alike in time, cautions "
+    "classification": "Computed from counts of all rows. Cautions "
     "about single rows and tests that need the rows are not available for a folder.",
-    "regression": "Computed from counts and sums of all rows. Rows that are alike in time, "
-    "cautions about single rows and regions of a column are not available for a folder.",
+    "regression": "Computed from counts and sums of all rows. "
+    "Cautions about single rows and regions of a column are not available for a folder.",
 }
 
 
@@ -225,7 +225,11 @@ def measure_regression_summary(
 
 def _notes(summary: Summary) -> tuple[str, ...]:
     weighted = () if summary.weights is None else (summary.weights.words,)
-    together = () if summary.clusters is None else (summary.clusters.names.words,)
+    together: tuple[str, ...] = ()
+    if summary.by_time is not None:
+        together = (summary.by_time.words,)
+    elif summary.clusters is not None:
+        together = (summary.clusters.names.words,)
     return (*weighted, *together, NEEDS_ROWS[summary.task])
 
 
@@ -279,6 +283,7 @@ def _settings(options: argparse.Namespace, review: Review) -> dict[str, Any]:
         "target": options.target,
         **({"weight": options.weight} if options.weight else {}),
         **({"cluster": options.cluster} if options.cluster is not None else {}),
+        **({"time": options.time} if options.time is not None else {}),
         "level": options.level,
         **({"groups": options.groups} if options.groups else {}),
         **of_task[review.task],

@@ -348,11 +348,10 @@ def row_dependence(
     if name is None:
         return None
     frame, file = _opened(table, file)
-    column = _column(frame, name, file)
     kind: Literal["cluster", "time"] = "cluster" if roles.time is None else "time"
-    fix = "Fill it in, or leave the row out."
-    refuse_rows(column.isna().to_numpy(), f"The {kind} is missing", fix, column=name, file=file)
-    values = pd.factorize(column)[0] if kind == "cluster" else _times(column, name, file)
+    values = time_column(frame, roles, file)
+    if (clusters := cluster_column(frame, roles, file)) is not None:
+        values = pd.factorize(clusters)[0]
     found = Dependence.of(kind, values, name)
     if found.n_units < 2:
         raise InputError(
@@ -364,8 +363,34 @@ def row_dependence(
     return found
 
 
+def time_column(
+    table: Table | pd.DataFrame, roles: Roles, file: str | None = None
+) -> NDArray[Any] | None:
+    """Comparable times of the rows, (n,); None where no column orders them.
+
+    Numbers are float64. Dates are int64, in nanoseconds since 1970.
+
+    Raises
+    ------
+    InputError
+        For a missing value, and for one that is neither a number nor a date.
+
+    Examples
+    --------
+    >>> time_column(pd.DataFrame({"day": ["1970-01-02"]}), Roles(time="day")).tolist()
+    [86400000000000]
+    """
+    if roles.time is None:
+        return None
+    frame, file = _opened(table, file)
+    column = _column(frame, roles.time, file)
+    fix = "Fill it in, or leave the row out."
+    missing = column.isna().to_numpy()
+    refuse_rows(missing, "The time is missing", fix, column=roles.time, file=file)
+    return _times(column, roles.time, file)
+
+
 def _times(column: pd.Series[Any], name: str, file: str | None) -> NDArray[Any]:
-    """Comparable times of each row, (n,)."""
     if pd.api.types.is_numeric_dtype(column.dtype):
         return column.to_numpy(dtype=np.float64)
     if not pd.api.types.is_datetime64_any_dtype(column.dtype):

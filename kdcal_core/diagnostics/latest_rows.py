@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +12,65 @@ from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.times import FEWEST_TIMES
 from kdcal_core.diagnostics.group_measures import Division
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import Dependence, kish, t_quantile
+from kdcal_core.statistics import Dependence, t_quantile
 
 SHARES = (1 / 2, 1 / 4, 1 / 8, 1 / 16)
 _FEWEST_ROWS = 30.0  # as of declared groups
 _MOST_STRETCHES = 512  # more times are taken together
-_LEAST_OWN = 0.01  # of the mean variance: rows that state 0 or 1 are not certain
+_LEAST_OWN = 0.01  # of the mean variance: times whose rows state 0 or 1 are not certain
 # where else the mean may change, so that a change beside a share is not taken for noise
 _OTHER_CUTS = (2.0, 1.5, 0.5)
 _MANY_WAVES = 12  # that are enough for it
 _CLOSE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class TimeSums:
+    """What is known of the rows of each of T times, in their order; each (T,).
+
+    Attributes
+    ----------
+    rows, weight, squares
+        Number of the rows, and sums of their weights and of the squares of these.
+    stated, seen
+        Weighted sums.
+    own, root
+        Sums of the variances by the model times squared weights, and of their roots times weights.
+    gap, spread
+        Sums of seen minus stated and of its square, both times squared weights.
+    """
+
+    rows: FloatArray
+    weight: FloatArray
+    squares: FloatArray
+    stated: FloatArray
+    seen: FloatArray
+    own: FloatArray
+    root: FloatArray
+    gap: FloatArray
+    spread: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        seen: FloatArray,
+        stated: FloatArray,
+        own: FloatArray,
+        weight: FloatArray,
+        unit: IntArray,
+    ) -> TimeSums:
+        """Of rows as of `latest_rows`; ``unit`` (n,) is the time of each, from 0 without gaps."""
+        gap, squares = seen - stated, np.square(weight)
+        each = (
+            *(np.ones(len(unit)), weight, squares, weight * stated, weight * seen),
+            *(squares * own, weight * own**0.5, squares * gap, squares * gap**2),
+        )
+        return cls(*(np.asarray(np.bincount(unit, one), np.float64) for one in each))
+
+    def at(self, starts: IntArray) -> TimeSums:
+        """Those of stretches of times, which begin at these times and end before the next."""
+        each = (getattr(self, one.name) for one in fields(self))
+        return TimeSums(*(np.add.reduceat(one, starts) for one in each))
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +81,10 @@ class LatestRows:
     ----------
     share : float
         One of `SHARES`, at most which the latest rows are of all, unless one time has more.
-    late : (n,) bool
-        Which rows they are.
+    start : int
+        The first of their times, counted from 0 over those that have rows.
+    n : int
+        How many rows they are.
     stated, seen : tuple of two float
         Weighted means of the latest rows, and of those before.
     error : float
@@ -43,7 +94,8 @@ class LatestRows:
     """
 
     share: float
-    late: NDArray[np.bool_]
+    start: int
+    n: int
     stated: tuple[float, float]
     seen: tuple[float, float]
     error: float
@@ -69,8 +121,8 @@ class LatestOfGroup:
     ----------
     name : str
         The group's. Untrusted text.
-    rows : (n,) bool
-        Which rows the group has.
+    rows, late : (n,) bool
+        Which rows the group has, and which of them are its latest.
     latest : LatestRows
         Of the group's rows alone.
     elsewhere : float
@@ -81,16 +133,10 @@ class LatestOfGroup:
 
     name: str
     rows: NDArray[np.bool_]
+    late: NDArray[np.bool_]
     latest: LatestRows
     elsewhere: float
     looks: float = 1
-
-    @property
-    def late(self) -> NDArray[np.bool_]:
-        """Which of all rows (n,) are the latest of the group."""
-        late = np.zeros(len(self.rows), dtype=bool)
-        late[self.rows] = self.latest.late
-        return late
 
     def interval(self, level: float) -> tuple[float, float]:
         """The ends of the interval of the change, corrected for the looks."""
@@ -152,28 +198,39 @@ def latest_rows(
     >>> round(eighth.change, 2), [round(one, 2) for one in eighth.interval(0.95)]
     (0.1, [0.04, 0.16])
     """
-    unit = times.present
-    n_times = int(unit.max(initial=-1)) + 1
+    return latest_of_times(TimeSums.of(seen, stated, own, weight, times.present))
+
+
+def latest_of_times(times: TimeSums) -> list[LatestRows]:
+    """As `latest_rows`, from sums over the rows of each time."""
+    n_times = len(times.rows)
     if n_times < FEWEST_TIMES:
         raise InputError(
             f"These rows are of {n_times} different times",
             fix=f"Give rows of at least {FEWEST_TIMES}, so that the latest can be compared.",
         )
+    starts = np.arange(n_times)
     if n_times > _MOST_STRETCHES:
-        unit, n_times = unit * _MOST_STRETCHES // n_times, _MOST_STRETCHES
-    own = np.maximum(own, max(_LEAST_OWN * float(np.average(own, weights=weight)), _CLOSE))
-    later = np.cumsum(np.bincount(unit, weight)[::-1])[::-1] / weight.sum()
+        starts = np.flatnonzero(np.diff(starts * _MOST_STRETCHES // n_times, prepend=-1))
+        times = times.at(starts)
+    least = max(_LEAST_OWN * float(times.own.sum() / times.squares.sum()), _CLOSE)
+    own = np.maximum(times.own, least * times.squares)
+    times = replace(times, own=own, root=np.maximum(times.root, least**0.5 * times.weight))
+    later = np.cumsum(times.weight[::-1])[::-1] / times.weight.sum()
     found, known = [], set[int]()
     for share in SHARES:
         start = _start(later, share)
-        late = unit >= start
-        enough = all(kish(weight[one]) >= _FEWEST_ROWS for one in (late, ~late))
-        if enough and start not in known:
+        if start in known:
+            continue
+        sides = times.at(np.array([0, start]))
+        if (_kish(sides) >= _FEWEST_ROWS).all():
             known.add(start)
-            waves = min(int(max(0.4 * n_times ** (2 / 3), 1.0 / later[start] - 2.0)), n_times - 2)
+            most = len(starts) - 2
+            waves = min(int(max(0.4 * len(starts) ** (2 / 3), 1.0 / later[start] - 2.0)), most)
             others = [_start(later, share * one) for one in _OTHER_CUTS if waves >= _MANY_WAVES]
             cuts = np.unique([start, *(one for one in others if one > 0)])
-            found.append(_beside(seen, stated, own, weight, unit, late, share, cuts, waves))
+            one = _beside(times, sides, share, start, cuts, waves)
+            found.append(replace(one, start=int(starts[start])))
     return found
 
 
@@ -219,15 +276,13 @@ def changed_groups(
             if len(np.unique(only.unit)) < FEWEST_TIMES:
                 continue
             for one in latest_rows(seen[mine], stated[mine], own[mine], weight[mine], only):
-                last = int(unit[mine[one.late]].min()) - 1  # time before the latest
+                late = np.zeros(len(unit), dtype=bool)
+                late[mine] = only.present >= one.start
+                last = int(unit[late].min()) - 1  # time before the latest
                 (before, all_rows), (low, whole) = ((each[last], each[-1]) for each in since)
                 elsewhere = (whole - low) / (all_rows - before) - low / before
-                found.append(LatestOfGroup(name, rows, one, float(elsewhere)))
+                found.append(LatestOfGroup(name, rows, late, one, float(elsewhere)))
     return [replace(one, looks=len(found)) for one in found]
-
-
-def _mean(values: FloatArray, weight: FloatArray, some: NDArray[np.bool_]) -> float:
-    return float(np.average(values[some], weights=weight[some]))
 
 
 def _start(later: FloatArray, share: float) -> int:
@@ -235,47 +290,45 @@ def _start(later: FloatArray, share: float) -> int:
     return min(int((later > share + _CLOSE).sum()), len(later) - 1)
 
 
+def _kish(times: TimeSums) -> FloatArray:
+    """Effective number of rows of each, as of :func:`kdcal_core.statistics.kish`."""
+    return np.asarray(times.weight**2 / times.squares)
+
+
 def _beside(
-    seen: FloatArray,
-    stated: FloatArray,
-    own: FloatArray,
-    weight: FloatArray,
-    unit: IntArray,
-    late: NDArray[np.bool_],
-    share: float,
-    cuts: IntArray,
-    waves: int,
+    times: TimeSums, sides: TimeSums, share: float, start: int, cuts: IntArray, waves: int
 ) -> LatestRows:
-    """The latest rows beside the others."""
-    sides, added = (late, ~late), 0.0
-    says, sees = ([_mean(values, weight, one) for one in sides] for values in (stated, seen))
-    for one, mean in zip(sides, says, strict=True):  # two events and two others
-        added += 2.0 * (mean**2 + (1.0 - mean) ** 2) / kish(weight[one]) ** 2
-    gap = seen - stated
-    mass, total = (np.bincount(unit, values) for values in (weight, weight * gap))
+    """The latest rows beside the others; ``sides`` are the sums before, and of the latest."""
+    stated, seen = sides.stated / sides.weight, sides.seen / sides.weight
+    # two events and two others
+    added = float((2.0 * (stated**2 + (1.0 - stated) ** 2) / _kish(sides) ** 2).sum())
+    mass, total = times.weight, times.seen - times.stated
+    edges = np.concatenate([[0], cuts])
     part = np.searchsorted(cuts, np.arange(len(mass)), side="right")
-    means = np.bincount(part, total) / np.bincount(part, mass)
-    variance = _of_times(weight * (gap - means[part][unit]), weight**2 * own, unit)
+    means = (np.add.reduceat(total, edges) / np.add.reduceat(mass, edges))[part]
+    variance = _of_times(times, means)
     slow = _slow(mass / variance**0.5, part, waves)
     spread = max(float(np.square(total / variance**0.5 @ slow).mean()), 1.0)
-    after = np.arange(len(mass)) >= unit[late].min()
-    contrast = np.where(after, 1.0 / mass[after].sum(), 1.0 / mass[~after].sum())
+    contrast = np.where(np.arange(len(mass)) >= start, *(1.0 / sides.weight[::-1]))
     error = (spread * float(np.square(contrast) @ variance) + added) ** 0.5
-    return LatestRows(share, late, (says[0], says[1]), (sees[0], sees[1]), error, slow.shape[1])
+    says, sees = ((float(one[1]), float(one[0])) for one in (stated, seen))
+    return LatestRows(share, start, int(sides.rows[1]), says, sees, error, slow.shape[1])
 
 
-def _of_times(away: FloatArray, own: FloatArray, unit: IntArray) -> FloatArray:
+def _of_times(times: TimeSums, means: FloatArray) -> FloatArray:
     """The variance of the sum over each time, (T,), in units of the model's own.
 
-    Rows of a time are taken to be alike by one correlation, that of all times.
+    Rows of a time are taken to be alike by one correlation, that of all times. ``means`` (T,) are
+    those about which they vary.
     """
-    alone = np.bincount(unit, own)
-    alike = np.square(np.bincount(unit, own**0.5))
-    more, scale = float((alike - alone).sum()), float(np.square(away).sum() / alone.sum())
-    if more <= _CLOSE * float(alike.sum()) or scale == 0.0:
-        return np.asarray(alone)
-    pairs = float(np.square(np.bincount(unit, away)).sum() - np.square(away).sum())
-    shared = min(max(pairs / (more * scale), 0.0), 1.0)
+    alone, alike = times.own, np.square(times.root)
+    away = times.seen - times.stated - means * times.weight
+    squares = float((times.spread - means * (2.0 * times.gap - means * times.squares)).sum())
+    more = float((alike - alone).sum())
+    if more <= _CLOSE * float(alike.sum()) or squares <= _CLOSE * float(times.spread.sum()):
+        return alone
+    pairs = float(np.square(away).sum()) - squares
+    shared = min(max(pairs / (more * squares / float(alone.sum())), 0.0), 1.0)
     return np.asarray(alone + shared * (alike - alone))
 
 

@@ -43,7 +43,6 @@ from kdcal_core.store.disk import digest_of
 from kdcal_core.text import listed
 
 _ROWS_ONLY = {
-    "time": "the intervals of dependent rows need the rows in the order of their times",
     "by": "the regions of a column follow from all its values",
     **dict.fromkeys(
         ("evaluation", "training", "foreign"),
@@ -64,7 +63,7 @@ def refuse_for_folder(given: NamedFiles) -> None:
     Raises
     ------
     InputError
-        For other tables beside the folder, and for columns of times or regions.
+        For other tables beside the folder, and for columns of regions.
         As `kdcal_core.review.check_files`.
     """
     for name, why in _ROWS_ONLY.items():
@@ -112,21 +111,40 @@ def sampled_review(
         weight = weight_column(reader.frame("calibration", [review.roles.weight]), review.roles)
         assert weight is not None
         size = replace(size, unit=unit_of_weights(weight, size.rows))
-    # no column of times can be given for a folder
-    doubts = tuple(_of_clusters(one, given) for one in review.doubts if one.about != "time")
+    doubts = tuple(_of_dependence(one, given) for one in review.doubts)
+    if review.roles.time is not None:
+        doubts = (*doubts, _near_times(review.roles.time))
     return replace(review, doubts=doubts), size
 
 
-def _of_clusters(doubt: Doubt, given: NamedFiles) -> Doubt:
-    """The question of rows that belong together, without counts, which are those of the sample."""
-    if doubt.about != "cluster":
+def _near_times(column: str) -> Doubt:
+    """What the intervals of a folder leave out."""
+    return Doubt(
+        "time",
+        f"Intervals and p values count rows of one {column[:40]!r} together, but take different "
+        "times as independent: where near times are alike, they are too narrow. Only Latest rows "
+        "(KC012) and Latest forecasts (KC026) allow for near times, and here judge all rows, not "
+        "groups. All intervals allow for them where the rows are one file.",
+    )
+
+
+def _of_dependence(doubt: Doubt, given: NamedFiles) -> Doubt:
+    """The questions of rows that are alike, without counts, which are those of the sample."""
+    if doubt.about not in ("cluster", "time"):
         return doubt
     names = listed([repr(one.answer[:40]) for one in doubt.choices if one.answer])
+    option = given.option(doubt.about, doubt.choices[0].answer)
+    if doubt.about == "time":
+        sentence = (
+            f"{names} may say when rows were made. With it kdcal checks whether calibration holds "
+            "for the latest rows, and intervals count rows of one time together. Give "
+            f"{option} for that, or an empty {given.option('cluster')} where rows are independent."
+        )
+        return replace(doubt, sentence=sentence)
     sentence = (
         f"{names} may name what several rows belong to. If rows of one are alike, intervals that "
-        "count each row as independent are too narrow. Give "
-        f"{given.option('cluster', doubt.choices[0].answer)} for that, or an empty name where rows "
-        "are independent."
+        f"count each row as independent are too narrow. Give {option} for that, or an empty name "
+        "where rows are independent."
     )
     return replace(doubt, sentence=sentence)
 

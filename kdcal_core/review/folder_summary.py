@@ -146,18 +146,11 @@ def summary_of_folder(
     ------
     InputError
         For a value that cannot be used; the error names its file, row group and row of the file.
-        For roles that a summary does not know: times need the rows, and so do predictions that are
-        single numbers. For declared groups that cannot be counted
-        (:func:`kdcal_core.diagnostics.summaries.class_groups`), and where all rows are of one
-        cluster.
+        For predictions that are single numbers, which need the rows. For declared groups that
+        cannot be counted (:func:`kdcal_core.diagnostics.summaries.class_groups`), for more than
+        100,000 different times, and where all rows are of one cluster or time.
     """
     check_summarised(roles, folder)
-    if roles.time is not None:
-        raise InputError(
-            "A summary of a folder knows no time of rows",
-            fix="Leave the time out, or give the rows as one file.",
-            column=roles.time,
-        )
     files = _files(folder, roots)["files"]
     given = {
         "roles": asdict(roles),
@@ -186,8 +179,9 @@ def summary_of_folder(
 
 def _check_clusters(summary: Summary, folder: PartedFiles) -> None:
     if summary.clusters is not None and n_clusters(summary) < 2:
+        unit = "cluster" if summary.by_time is None else "time"
         raise InputError(
-            "All rows are of one cluster, so nothing says how much such units differ",
+            f"All rows are of one {unit}, so nothing says how much such units differ",
             fix="Choose a column with several, or take the role away from this one.",
             file=place_of_parted(folder),
             column=summary.clusters.names.column,

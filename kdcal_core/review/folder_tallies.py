@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from kdcal_core.data import (
+    FloatArray,
     IntArray,
     Roles,
     ScoredSet,
@@ -19,9 +20,11 @@ from kdcal_core.data import (
     cluster_column,
     outcome_column,
     target_labels,
+    time_column,
     true_mean_column,
     weight_column,
 )
+from kdcal_core.data.times import time_span
 from kdcal_core.diagnostics.summaries import (
     ClassSummary,
     ClassTally,
@@ -33,9 +36,11 @@ from kdcal_core.diagnostics.summaries import (
     n_clusters,
     summarise_regression,
 )
+from kdcal_core.diagnostics.summaries.by_time import TimeTable
 from kdcal_core.diagnostics.summaries.cluster_blocks import cluster_numbers
 from kdcal_core.diagnostics.summaries.group_summary import load_group_kernel
 from kdcal_core.diagnostics.summaries.row_weights import times_of
+from kdcal_core.diagnostics.targets import targets
 from kdcal_core.distributions import Normal
 from kdcal_core.review.folder_source import FolderSource
 
@@ -119,11 +124,14 @@ class ClassRows(FolderTally):
         self._roles, self._classes, self._tally = roles, tuple(classes), ClassTally(classes)
         self._asked, self._source, self._unit = groups, source, unit
         self._groups: GroupSummary | None = None
+        self._by_time: TimeTable | None = None
 
     def add(self, frame: pd.DataFrame, *, first: int) -> None:
         proba = self._source.proba(frame, self._roles, self._classes)
         y = target_labels(frame, self._roles, self._classes)
-        weight, cluster = weight_column(frame, self._roles), _clusters(frame, self._roles)
+        weight, when = weight_column(frame, self._roles), time_column(frame, self._roles)
+        cluster, event = _clusters(frame, self._roles, when), self._asked.event
+        times = None if weight is None else times_of(weight, self._unit)
         self._tally.add(
             proba,
             y,
@@ -131,19 +139,22 @@ class ClassRows(FolderTally):
             weight=weight,
             unit=self._unit,
             cluster=cluster,
-            column=self._roles.cluster or "",
+            column=_unit_column(self._roles),
         )
         if columns := list(self._asked.columns):
             scored = ScoredSet(check_proba(proba), y, self._classes, "", "calibration")
-            times = None if weight is None else times_of(weight, self._unit)
-            event = self._asked.event
             part = class_groups(frame[columns], scored, event, times=times, cluster=cluster)
             self._groups = part if self._groups is None else self._groups + part
+        if when is not None:
+            (one, *_) = targets(proba, y, None, "confidence" if event is None else "class", event)
+            asked = [(one.hit, one.score, one.score * (1.0 - one.score))]
+            mine = TimeTable.of(when, self._roles.time or "", asked, times)
+            self._by_time = mine if self._by_time is None else self._by_time + mine
 
     def summary(self) -> ClassSummary | None:
         if not self._tally.n:
             return None
-        return replace(self._tally.summary(), groups=self._groups)
+        return replace(self._tally.summary(), groups=self._groups, by_time=self._by_time)
 
     @staticmethod
     def load_kernels() -> None:
@@ -158,7 +169,7 @@ class ClassRows(FolderTally):
         return {
             "accuracy": float(np.trace(summary.joint)) / summary.n,
             "class_rows": tuple(rows) if summary.weights is None else summary.weights.of_class,
-            "units": n_clusters(summary),
+            **_facts_of_units(summary),
         }
 
 
@@ -181,7 +192,7 @@ class RegressionRows(FolderTally):
 
     def add(self, frame: pd.DataFrame, *, first: int) -> None:
         roles = self._roles
-        y = outcome_column(frame, roles)
+        y, when = outcome_column(frame, roles), time_column(frame, roles)
         part = summarise_regression(
             self._source.forecasts(frame, roles),
             y,
@@ -190,8 +201,9 @@ class RegressionRows(FolderTally):
             groups=frame[self._groups] if self._groups else None,
             weight=weight_column(frame, roles),
             unit=self._unit,
-            cluster=_clusters(frame, roles),
-            column=roles.cluster or "",
+            cluster=_clusters(frame, roles, when),
+            column=_unit_column(roles),
+            when=when,
         )
         self._total = part if self._total is None else self._total + part
 
@@ -209,13 +221,25 @@ class RegressionRows(FolderTally):
         return {
             "rmse": (summary.moments("squared error")[0] / summary.n) ** 0.5,
             "outside": round(float(judged.pit[0] + judged.pit[-1])),
-            "units": n_clusters(summary),
+            **_facts_of_units(summary),
         }
 
 
-def _clusters(frame: pd.DataFrame, roles: Roles) -> IntArray | None:
-    column = cluster_column(frame, roles)
-    return None if column is None else cluster_numbers(column)
+def _clusters(
+    frame: pd.DataFrame, roles: Roles, when: IntArray | FloatArray | None
+) -> IntArray | None:
+    """Numbers of the rows' clusters: rows of one time are kept together like one."""
+    found = cluster_column(frame, roles) if when is None else when
+    return None if found is None else cluster_numbers(found)
+
+
+def _facts_of_units(summary: Summary) -> dict[str, Any]:
+    span = () if summary.by_time is None else time_span(summary.by_time.column_of_times)
+    return {"units": n_clusters(summary), "span": span}
+
+
+def _unit_column(roles: Roles) -> str:
+    return roles.cluster or roles.time or ""
 
 
 TALLIES: dict[Task, type[FolderTally]] = {"classification": ClassRows, "regression": RegressionRows}
@@ -230,6 +254,6 @@ def columns_of(roles: Roles, source: FolderSource, groups: DeclaredGroups) -> li
     InputError
         For predictions of which a summary cannot be made in one pass.
     """
-    others = (roles.target, roles.true_mean, roles.weight, roles.cluster)
+    others = (roles.target, roles.true_mean, roles.weight, roles.cluster, roles.time)
     named = (*source.columns(roles), *others, *groups.columns)
     return [one for one in dict.fromkeys(named) if one]

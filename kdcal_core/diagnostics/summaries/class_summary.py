@@ -21,6 +21,7 @@ from kdcal_core.data import (
     is_text,
 )
 from kdcal_core.data.array_checks import SUM_TOLERANCE, digest_arrays
+from kdcal_core.diagnostics.summaries.by_time import TimeTable, sum_of_times
 from kdcal_core.diagnostics.summaries.cluster_blocks import (
     LOSS_BITS,
     BlockCells,
@@ -106,6 +107,8 @@ class ClassSummary:
         many times, and estimates follow from `effective_rows`.
     clusters : ClassBlocks or None
         Where rows of one cluster depend on one another.
+    by_time : TimeTable or None
+        Where rows have an order in time: of the event or the predicted class, whichever is judged.
 
     Examples
     --------
@@ -128,6 +131,7 @@ class ClassSummary:
     drawn: DrawnRows | None = None
     weights: RowWeights | None = None
     clusters: ClassBlocks | None = None
+    by_time: TimeTable | None = None
 
     def __post_init__(self) -> None:
         parts = (self.cells, self.joint, self.sums, self.blocks)
@@ -170,6 +174,7 @@ class ClassSummary:
             drawn=None if self.drawn is None or other.drawn is None else self.drawn + other.drawn,
             weights=sum_of_weights(self.weights, other.weights),
             clusters=sum_of_clusters(self.clusters, other.clusters),
+            by_time=sum_of_times(self.by_time, other.by_time),
         )
 
     @property
@@ -182,6 +187,9 @@ class ClassSummary:
         if self.clusters is not None:
             names = f"{names}\n{self.clusters.names.column}"
             arrays += [self.clusters.names.least, self.clusters.cells, self.clusters.sums]
+        if self.by_time is not None:
+            names = f"{names}\n{self.by_time.column}"
+            arrays += self.by_time.arrays
         return digest_arrays(f"summary {self.grid}\n{names}", *arrays)
 
     def moments(self, what: str) -> tuple[float, float]:
@@ -420,6 +428,7 @@ def effective_rows(summary: ClassSummary) -> ClassSummary:
         weights=summary.weights,
         groups=summary.groups,
         clusters=summary.clusters,
+        by_time=summary.by_time,
         share=share,
         of=summary.digest,
     )

@@ -15,6 +15,7 @@ from kdcal_core.data import FloatArray, IntArray, Task, check_weight
 from kdcal_core.data.array_checks import digest_arrays
 from kdcal_core.diagnostics.regression.coverage import STATED, checked_outcome, interval_scores
 from kdcal_core.diagnostics.regression.distribution_scores import log_scores
+from kdcal_core.diagnostics.summaries.by_time import TimeTable, sum_of_times
 from kdcal_core.diagnostics.summaries.cluster_blocks import (
     BLOCKS,
     BlockSums,
@@ -46,6 +47,9 @@ from kdcal_core.statistics import Dependence
 MOST_ROWS = 2**33
 DRAWN = 65_536
 """Rows that a summary keeps, drawn at random."""
+
+BY_TIME = 0.8
+"""Level of the intervals whose coverage is counted by time, or the nearest stated one."""
 
 _MAIN = 0.95  # intervals of this level have estimates, whatever the prediction states
 _ROW = (
@@ -115,6 +119,9 @@ class RegressionSummary:
         Where rows of one cluster depend on one another.
     drawn_clusters : (m,) int64 or None
         Numbers of the clusters of the drawn rows.
+    by_time : TimeTable or None
+        Where rows have an order in time: of the PIT value, and of the coverage of the interval
+        nearest to 80%.
 
     Examples
     --------
@@ -146,6 +153,7 @@ class RegressionSummary:
     times: IntArray | None = None
     clusters: ForecastBlocks | None = None
     drawn_clusters: IntArray | None = None
+    by_time: TimeTable | None = None
 
     def __post_init__(self) -> None:
         rows = self.n if self.weights is None else self.weights.rows
@@ -210,6 +218,7 @@ class RegressionSummary:
             times=_both(self.times, other.times, least),
             clusters=sum_of_clusters(self.clusters, other.clusters),
             drawn_clusters=_both(self.drawn_clusters, other.drawn_clusters, least),
+            by_time=sum_of_times(self.by_time, other.by_time),
         )
 
     @property
@@ -286,6 +295,8 @@ class RegressionSummary:
             more = (names.least, of.pit, of.inside, of.below, of.place, of.sums)
             arrays = (*arrays, *more, self.drawn_clusters)  # type: ignore[assignment]
             head = f"{head}\n{names.column}"
+        if self.by_time is not None:
+            head, arrays = f"{head}\n{self.by_time.column}", (*arrays, *self.by_time.arrays)
         return digest_arrays(head, *arrays)
 
     def moments(self, what: str) -> tuple[float, float]:
@@ -308,6 +319,18 @@ def intervals_of(stated: Sequence[float] | None) -> tuple[float, ...]:
     ((0.5, 0.8, 0.9, 0.95, 0.99), (0.9, 0.95))
     """
     return tuple(sorted({*nearest(central_intervals(stated), STATED), _MAIN}))
+
+
+def interval_by_time(stated: Sequence[float] | None) -> float:
+    """Level of the interval whose coverage is counted by time.
+
+    Examples
+    --------
+    >>> interval_by_time(None), interval_by_time((0.05, 0.5, 0.95))
+    (0.8, 0.9)
+    """
+    (level,) = nearest(central_intervals(stated), (BY_TIME,))
+    return level
 
 
 def nearest(own: Sequence[float], wanted: Sequence[float]) -> tuple[float, ...]:
@@ -334,6 +357,7 @@ def summarise_regression(
     unit: float | None = None,
     cluster: IntArray | None = None,
     column: str = "",
+    when: IntArray | FloatArray | None = None,
 ) -> RegressionSummary:
     """The summary of a batch of rows.
 
@@ -359,8 +383,10 @@ def summarise_regression(
     cluster : (n,) int64, optional
         Numbers of the rows' clusters
         (:func:`~kdcal_core.diagnostics.summaries.cluster_blocks.cluster_numbers`).
+    when : (n,) array, optional
+        Times of the rows, as of :func:`kdcal_core.data.time_column`.
     column : str
-        Name of their column.
+        Name of the column of clusters or times.
 
     Raises
     ------
@@ -443,6 +469,7 @@ def summarise_regression(
         times=None if times is None else times[least],
         clusters=clusters,
         drawn_clusters=None if cluster is None else cluster[least],
+        by_time=None if when is None else _by_time(when, column, pit, times, stated, covered),
     )
 
 
@@ -489,6 +516,23 @@ def _blocks(
         shares(below),
         np.array(places, np.int64)[order],
         np.array(sums, np.int64).reshape(-1, BLOCKS)[order],
+    )
+
+
+def _by_time(
+    when: IntArray | FloatArray,
+    column: str,
+    pit: FloatArray,
+    times: IntArray | None,
+    stated: Sequence[float] | None,
+    inside: Sequence[NDArray[np.bool_]],
+) -> TimeTable:
+    """The questions of the latest forecasts, row by row."""
+    level, n = interval_by_time(stated), len(pit)
+    held = inside[intervals_of(stated).index(level)].astype(np.float64)
+    place = (pit, np.full(n, 0.5), np.full(n, 1.0 / 12.0))
+    return TimeTable.of(
+        when, column, [place, (held, np.full(n, level), np.full(n, level * (1.0 - level)))], times
     )
 
 
@@ -565,6 +609,7 @@ def effective_forecasts(summary: RegressionSummary) -> RegressionSummary:
         groups=summary.groups,
         clusters=summary.clusters,
         drawn_clusters=None if summary.drawn_clusters is None else summary.drawn_clusters[rows],
+        by_time=summary.by_time,
         share=Fraction(n, summary.n),
         of=summary.digest,
     )

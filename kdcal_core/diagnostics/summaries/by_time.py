@@ -1,0 +1,205 @@
+"""What a summary keeps of rows in the order of time: sums over the rows of each different time.
+
+From them follows whether the latest rows show what those before them do
+(`kdcal_core.diagnostics.latest_rows`), which asks for sums over whole times alone. Every value of a
+row is rounded to 2^-34 of a unit of weight and added as whole numbers, so that all orders of the
+same rows give the same bytes. A table has at most `MOST_TIMES` different times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.diagnostics.latest_rows import TimeSums
+from kdcal_core.errors import InputError
+from kdcal_core.text import counted
+
+MOST_TIMES = 100_000
+"""Different times that are counted: about 15 MB with one question, 30 MB with two."""
+
+_BITS, _LIMB, _LIMBS, _SUMS = 34, 26, 3, 6
+_HALF = 22  # bits of a row's squared units, at most 44, that are added at once
+
+
+@dataclass(frozen=True, eq=False)
+class TimeTable:
+    """Sums over the rows of each of T times; tables add, in any order.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column of times. Untrusted text.
+    times : (T,) int64 or float64
+        Ascending: nanoseconds since 1970 of dates, else the numbers themselves.
+    rows, units, squares : (T,) int64
+        Rows of each time, units of their weights, and sums of the squares of these.
+    sums : (Q, 6, 3, T) int64
+        For each of Q questions, such as whether an event happened, those of
+        `kdcal_core.diagnostics.latest_rows.TimeSums` from ``stated`` to ``spread``, each as three
+        integers.
+
+    Examples
+    --------
+    >>> half = np.full(2, 0.5)
+    >>> days = [np.array(one) for one in ([3.0, 1.0], [1.0, 1.0])]
+    >>> seen = [(np.array(one), half, half / 2) for one in ([1.0, 0.0], [1.0, 1.0])]
+    >>> one, two = (TimeTable.of(at, "day", [each]) for at, each in zip(days, seen, strict=True))
+    >>> (one + two).times.tolist(), (one + two).sums_of(0).seen.tolist()
+    ([1.0, 3.0], [2.0, 1.0])
+    """
+
+    column: str
+    times: IntArray | FloatArray
+    rows: IntArray
+    units: IntArray
+    squares: IntArray
+    sums: IntArray
+
+    def __post_init__(self) -> None:
+        size = len(self.times)
+        whole = self.rows, self.units, self.squares, self.sums
+        if (
+            self.times.dtype not in (np.int64, np.float64)
+            or any(one.dtype != np.int64 or one.shape[-1:] != (size,) for one in whole)
+            or self.sums.shape[1:] != (_SUMS, _LIMBS, size)
+            or (np.diff(self.times) <= 0).any()
+        ):
+            raise InputError("The times of a summary are damaged", fix="Summarise the rows again.")
+        if size > MOST_TIMES:
+            raise InputError(
+                f"There are more than {MOST_TIMES:,} different times",
+                fix="Name a column of days or hours, or round the times to them.",
+                column=self.column,
+            )
+
+    @classmethod
+    def of(
+        cls,
+        when: IntArray | FloatArray,
+        column: str,
+        questions: Sequence[tuple[FloatArray, FloatArray, FloatArray]],
+        times: IntArray | None = None,
+    ) -> TimeTable:
+        """Of a batch of rows.
+
+        Parameters
+        ----------
+        when : (n,) int64 or float64
+            Times, as :func:`kdcal_core.data.time_column` reads them.
+        column : str
+            Name of their column.
+        questions : sequence of (seen, stated, own), each (n,) in [0, 1]
+            As of :func:`kdcal_core.diagnostics.latest_rows.latest_rows`.
+        times : (n,) int64, optional
+            Units of the rows' weights.
+
+        Raises
+        ------
+        InputError
+            For more than `MOST_TIMES` different times.
+        """
+        found: Any
+        unit, found = pd.factorize(when + 0, sort=True)  # with 0 added, -0.0 is 0.0
+        rows: IntArray = np.bincount(unit, minlength=len(found)).astype(np.int64)
+        units = squares = rows
+        if times is not None:
+            units, square = _whole(unit, times, len(found)), np.square(times)
+            high, low = square >> _HALF, square & ((1 << _HALF) - 1)
+            squares = _whole(unit, high, len(found)) << _HALF
+            squares = squares + _whole(unit, low, len(found))
+        sums = np.zeros((len(questions), _SUMS, _LIMBS, len(found)), np.int64)
+        for place, (seen, stated, own) in enumerate(questions):
+            gap = seen - stated
+            for value, (what, power) in enumerate(
+                ((stated, 1), (seen, 1), (own, 2), (own**0.5, 1), (gap, 2), (gap**2, 2))
+            ):
+                mass = 1.0 if times is None else times.astype(np.float64) ** power
+                _add(np.rint(np.ldexp(what * mass, _BITS)), unit, sums[place, value])
+        return cls(column, found, rows, units, squares, sums)
+
+    def __add__(self, other: TimeTable) -> TimeTable:
+        if (self.column, self.times.dtype) != (other.column, other.times.dtype):
+            raise InputError(
+                "Times are of different columns, or numbers in some files and dates in others",
+                fix="Write all of them alike, in one column.",
+                column=self.column,
+            )
+        times: Any = np.union1d(self.times, other.times)
+        places = [np.searchsorted(times, one.times) for one in (self, other)]
+
+        def both(name: str) -> IntArray:
+            parts = getattr(self, name), getattr(other, name)
+            total = np.zeros((*parts[0].shape[:-1], len(times)), np.int64)
+            for part, place in zip(parts, places, strict=True):
+                total[..., place] += part
+            return total
+
+        each = (both(name) for name in ("rows", "units", "squares", "sums"))
+        return TimeTable(self.column, times, *each)
+
+    @property
+    def column_of_times(self) -> pd.Series[Any]:
+        """The different times in their order, (T,), as a column of dates or numbers."""
+        if self.times.dtype == np.int64:
+            return pd.Series(pd.to_datetime(self.times, utc=True), name=self.column)
+        whole = (self.times % 1 == 0).all() and np.abs(self.times).max() < 2.0**63
+        return pd.Series(self.times.astype(np.int64) if whole else self.times, name=self.column)
+
+    @property
+    def words(self) -> str:
+        """How the rows count."""
+        return (
+            f"Rows of one {self.column[:60]} count together in intervals and p values: "
+            f"{counted(len(self.times), 'time')}."
+        )
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """What stands for the rows in a digest, whatever is asked of them."""
+        return self.times, self.rows, self.units, self.squares
+
+    def sums_of(self, question: int) -> TimeSums:
+        """What was counted for one of the questions."""
+        powers = (_LIMB * (_LIMBS - 1 - np.arange(_LIMBS)) - _BITS)[:, np.newaxis]
+        each = np.ldexp(self.sums[question].astype(np.float64), powers).sum(axis=1)
+        counts = (one.astype(np.float64) for one in (self.rows, self.units, self.squares))
+        return TimeSums(*counts, *each)
+
+
+def _add(values: FloatArray, unit: IntArray, into: IntArray) -> None:
+    """Add whole numbers (n,) below 2^78 to sums in three integers, (3, T)."""
+    for limb in reversed(range(_LIMBS)):
+        rest = np.floor(np.ldexp(values, -_LIMB)) if limb else np.zeros_like(values)
+        into[limb] += _whole(unit, values - np.ldexp(rest, _LIMB), into.shape[1])
+        if not (rest.any() and limb):
+            return
+        values = rest
+
+
+def _whole(unit: IntArray, values: IntArray | FloatArray, size: int) -> IntArray:
+    """Sums of whole numbers below 2^26, exact for up to 2^27 rows of one time."""
+    return np.bincount(unit, values, size).astype(np.int64)
+
+
+def sum_of_times(one: TimeTable | None, other: TimeTable | None) -> TimeTable | None:
+    """The times of the rows of both, if they have any.
+
+    Raises
+    ------
+    InputError
+        If the rows of one alone have times, and as ``one + other``.
+    """
+    if one is None and other is None:
+        return None
+    if one is None or other is None:
+        raise InputError(
+            "One summary is of rows in the order of time and the other is not",
+            fix="Summarise the rows of each alone.",
+        )
+    return one + other
