@@ -368,7 +368,7 @@ def time_column(
 ) -> NDArray[Any] | None:
     """Comparable times of the rows, (n,); None where no column orders them.
 
-    Numbers are float64. Dates are int64, in nanoseconds since 1970.
+    Numbers are float64. Dates are int64, in microseconds since 1970.
 
     Raises
     ------
@@ -378,7 +378,7 @@ def time_column(
     Examples
     --------
     >>> time_column(pd.DataFrame({"day": ["1970-01-02"]}), Roles(time="day")).tolist()
-    [86400000000000]
+    [86400000000]
     """
     if roles.time is None:
         return None
@@ -405,7 +405,9 @@ def _times(column: pd.Series[Any], name: str, file: str | None) -> NDArray[Any]:
         )
         faulty = column.isna().to_numpy()
         refuse_rows(faulty, what, "Write all of them alike.", column=name, file=file)
-    return column.astype("int64").to_numpy()
+    if column.dt.tz is not None:
+        column = column.dt.tz_convert(None)
+    return column.dt.as_unit("us").astype("int64").to_numpy()
 
 
 def feature_frame(

@@ -16,7 +16,6 @@ from kdcal_core.checks import (
     measure_checks,
     next_step,
 )
-from kdcal_core.checks.summary_evidence import NEEDS_ROWS
 from kdcal_core.checks.verdicts import CheckResult
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics.summaries import summarise
@@ -166,4 +165,4 @@ def test_without_an_order_in_time_there_is_no_answer() -> None:
     assert judged(replace(evidence, rows=few)).why_not.startswith("These rows are of 4 different")
     summary = summarise(evidence.scored.proba, evidence.scored.y, evidence.scored.classes)
     (found,) = measure_checks(SummaryEvidence(summary, 1), ["KC012"]).checks
-    assert found.why_not == NEEDS_ROWS
+    assert found.why_not == "No column has the role Time."

@@ -39,10 +39,11 @@ def test_whole_times_are_compared_whatever_their_order_in_the_table() -> None:
     seen, day = rows(90, 20)
     mixed = np.random.default_rng(1).permutation(len(seen))
     for one, again in zip(found(seen, day), found(seen[mixed], day[mixed]), strict=True):
-        first = day[one.late].min()
-        assert (one.late == (day >= first)).all()
-        assert one.late.mean() <= one.share < ((day >= first - 1).mean())
-        assert one.change == pytest.approx(seen[one.late].mean() - seen[~one.late].mean())
+        late = day >= one.start
+        assert one.n == late.sum()
+        assert late.mean() <= one.share < ((day >= one.start - 1).mean())
+        assert one.change == pytest.approx(seen[late].mean() - seen[~late].mean())
+        assert again.start == one.start
         assert again.change == pytest.approx(one.change)
         assert again.error == pytest.approx(one.error)
 
@@ -50,15 +51,14 @@ def test_whole_times_are_compared_whatever_their_order_in_the_table() -> None:
 def test_a_last_time_with_most_rows_is_the_only_part() -> None:
     seen, day = rows(20, 50)
     (one,) = found(seen, np.minimum(day, 9))
-    assert one.late.mean() == 0.55
+    assert (one.start, one.n / len(seen)) == (9, 0.55)
 
 
 def test_independent_rows_have_about_the_error_of_two_means() -> None:
     """At least: the interval never counts on less variance than the model states."""
     seen, day = rows(400, 10)
     for one in found(seen, day):
-        late = int(one.late.sum())
-        plain = (1 / 12 / late + 1 / 12 / (len(seen) - late)) ** 0.5
+        plain = (1 / 12 / one.n + 1 / 12 / (len(seen) - one.n)) ** 0.5
         assert plain <= one.error < 1.6 * plain
 
 
@@ -94,7 +94,7 @@ def test_no_row_that_is_certain_makes_a_change_certain() -> None:
     sure = np.zeros(n)
     for one in latest_rows(sure, sure, sure, np.ones(n), times):
         assert one.change == 0.0
-        assert one.error > 1.0 / one.late.sum()
+        assert one.error > 1.0 / one.n
 
 
 def test_few_times_or_rows_are_not_compared() -> None:

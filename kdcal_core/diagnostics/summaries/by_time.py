@@ -36,7 +36,7 @@ class TimeTable:
     column : str
         Name of the column of times. Untrusted text.
     times : (T,) int64 or float64
-        Ascending: nanoseconds since 1970 of dates, else the numbers themselves.
+        Ascending: microseconds since 1970 of dates, else the numbers themselves.
     rows, units, squares : (T,) int64
         Rows of each time, units of their weights, and sums of the squares of these.
     sums : (Q, 6, 3, T) int64
@@ -147,7 +147,7 @@ class TimeTable:
     def column_of_times(self) -> pd.Series[Any]:
         """The different times in their order, (T,), as a column of dates or numbers."""
         if self.times.dtype == np.int64:
-            return pd.Series(pd.to_datetime(self.times, utc=True), name=self.column)
+            return pd.Series(pd.to_datetime(self.times, unit="us", utc=True), name=self.column)
         whole = (self.times % 1 == 0).all() and np.abs(self.times).max() < 2.0**63
         return pd.Series(self.times.astype(np.int64) if whole else self.times, name=self.column)
 

@@ -1,0 +1,205 @@
+"""The order of rows in time, of a folder: the numbers of the same rows in one table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdcal_core.checks import Evidence, SummaryEvidence, measure_checks
+from kdcal_core.data import Roles, ScoredSet, row_dependence
+from kdcal_core.data.parquet_folder import PartedTable, parquet_files
+from kdcal_core.diagnostics.summaries import (
+    Summary,
+    judged_rows,
+    summary_gap,
+)
+from kdcal_core.diagnostics.summaries.by_time import MOST_TIMES, TimeTable
+from kdcal_core.distributions import Normal, RegressionSet
+from kdcal_core.errors import InputError
+from kdcal_core.review.folder_summary import summarise_table
+from kdcal_core.review.folder_tallies import DeclaredGroups
+from kdcal_core.store import load, save
+
+N, DAYS = 6000, 700  # more days than the stretches into which they are put together
+CLASSES = ("no", "yes")
+ROLES = {
+    "classification": Roles(target="y", outputs=(("no", "p_no"), ("yes", "p_yes"))),
+    "regression": Roles(
+        task="regression",
+        target="y",
+        family="normal",
+        parameters=(("mean", "mean"), ("std", "std")),
+    ),
+}
+
+
+def rows(task: str) -> pd.DataFrame:
+    """Late rows are worse, days share noise, and some rows are certain."""
+    rng = np.random.default_rng(3)
+    day = rng.integers(0, DAYS, N)
+    moved = 0.3 * rng.normal(size=DAYS)[day] + 0.8 * (day >= 640)
+    frame = pd.DataFrame(
+        {
+            "day": pd.Timestamp("2026-01-01") + pd.to_timedelta(day, unit="D"),
+            "w": rng.integers(1, 6, N),
+        }
+    )
+    if task == "regression":
+        mean = rng.normal(size=N)
+        y = mean + moved + rng.normal(size=N)
+        return frame.assign(mean=mean, std=1.0, y=y)
+    odds = np.where(rng.random(N) < 0.03, -60.0, rng.normal(-1.0, 1.0, N))
+    p = 1.0 / (1.0 + np.exp(-odds))
+    y = np.where(rng.random(N) < 1.0 / (1.0 + np.exp(-odds - moved)), "yes", "no")
+    return frame.assign(p_no=1.0 - p, p_yes=p, y=y)
+
+
+def in_memory(frame: pd.DataFrame, task: str, roles: Roles, event: int | None) -> Evidence:
+    weight = frame[roles.weight].to_numpy(float) if roles.weight else None
+    together = row_dependence(frame, roles)
+    if task == "regression":
+        forecasts = Normal(frame["mean"].to_numpy(), 1.0)
+        found = RegressionSet(forecasts, frame["y"].to_numpy(), "", "evaluation")
+        return Evidence(
+            replace(found, weight=weight, dependence=together), times=lambda: frame["day"]
+        )
+    proba = frame[["p_no", "p_yes"]].to_numpy()
+    y = (frame["y"] == "yes").to_numpy().astype(np.int64)
+    scored = ScoredSet(proba, y, CLASSES, "", "evaluation")
+    return Evidence(
+        replace(scored, weight=weight, dependence=together),
+        event=event,
+        times=lambda: frame["day"],
+    )
+
+
+def in_files(
+    frame: pd.DataFrame, roles: Roles, folder: Path, event: int | None = None, **more: int
+) -> Summary:
+    folder.mkdir()
+    for at, part in enumerate(np.array_split(np.arange(len(frame)), 3)):
+        frame.iloc[part].to_parquet(folder / f"{at}.parquet", row_group_size=900)
+    table = PartedTable(parquet_files(folder))
+    classes = CLASSES if roles.task == "classification" else ()
+    return summarise_table(table, roles, classes, groups=DeclaredGroups((), event), **more)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("task", "event"), [("classification", 1), ("classification", None), ("regression", None)]
+)
+def test_the_latest_rows_have_the_numbers_of_one_table(
+    task: str, event: int | None, weighted: bool, tmp_path: Path
+) -> None:
+    frame = rows(task)
+    roles = replace(ROLES[task], time="day", weight="w" if weighted else None)
+    code = "KC026" if task == "regression" else "KC012"
+    (theirs,) = measure_checks(in_memory(frame, task, roles, event), [code]).checks
+    mixed = frame.sample(frac=1.0, random_state=1)
+    found = in_files(mixed, roles, tmp_path / "mixed", event)
+    (tmp_path / "kept").mkdir()
+    save(tmp_path / "kept", found)
+    kept = load(tmp_path / "kept", type(found))
+    (ours,) = measure_checks(SummaryEvidence(judged_rows(kept), event), [code]).checks
+    assert len(ours.parts) == len(theirs.parts) == (8 if task == "regression" else 4)
+    for one, other in zip(ours.parts, theirs.parts, strict=True):
+        assert (one.key, one.name) == (other.key, other.name)
+        assert replace(one.estimate, value=0.0, low=0.0, high=0.0) == replace(
+            other.estimate, value=0.0, low=0.0, high=0.0
+        )
+        for mine, known in zip((*one.low, *one.high), (*other.low, *other.high), strict=True):
+            assert mine == pytest.approx(known, abs=1e-9)
+    assert any(part.low[0] > 0.0 for part in ours.parts) or (task, event) == (
+        "classification",
+        None,
+    )
+    again = in_files(frame, roles, tmp_path / "again", event, threads=1)
+    assert found.by_time is not None
+    assert again.by_time is not None
+    for one, other in zip(
+        (*found.by_time.arrays, found.by_time.sums),
+        (*again.by_time.arrays, again.by_time.sums),
+        strict=True,
+    ):
+        assert one.tobytes() == other.tobytes()
+
+
+def test_other_intervals_count_rows_of_one_time_like_a_cluster(tmp_path: Path) -> None:
+    frame, plain = rows("classification"), ROLES["classification"]
+    frame["day"] = frame["day"].rank(method="dense")
+    one, other = (
+        summary_gap(in_files(frame, replace(plain, **role), tmp_path / name), 1)
+        for name, role in (("time", {"time": "day"}), ("cluster", {"cluster": "day"}))
+    )
+    assert one == other
+
+
+def test_words_and_numbers_are_times_too_in_whatever_file(tmp_path: Path) -> None:
+    frame, roles = rows("classification"), replace(ROLES["classification"], time="day")
+    dates = in_files(frame, roles, tmp_path / "dates", 1).by_time
+    words = frame.assign(day=frame["day"].dt.strftime("%d.%m.%Y"))
+    assert dates is not None
+    zoned = frame.assign(day=frame["day"].dt.tz_localize("UTC"))
+    for name, same in (("words", words), ("zone", zoned)):
+        found = in_files(same, roles, tmp_path / name, 1).by_time
+        assert found is not None
+        assert found.times.tolist() == dates.times.tolist()
+    number = frame["day"].rank(method="dense")
+    found = in_files(frame.assign(day=number), roles, tmp_path / "numbers", 1).by_time
+    assert found is not None
+    assert found.column_of_times.tolist() == [*range(1, len(dates.times) + 1)]
+    (tmp_path / "mixed").mkdir()
+    words.to_parquet(tmp_path / "mixed" / "a.parquet")
+    words.assign(day=number.astype(str)).to_parquet(tmp_path / "mixed" / "b.parquet")
+    with pytest.raises(InputError, match="numbers in some files and dates in others"):
+        summarise_table(PartedTable(parquet_files(tmp_path / "mixed")), roles, CLASSES)
+
+
+def test_a_faulty_time_is_named_with_its_place(tmp_path: Path) -> None:
+    frame, roles = rows("classification"), replace(ROLES["classification"], time="day")
+    named = r"The time is missing.*2\.parquet, row group 3', column 'day', row 2,000"
+    with pytest.raises(InputError, match=named):
+        in_files(frame.assign(day=frame["day"].where(frame.index < N - 1)), roles, tmp_path / "a")
+
+
+def test_too_many_times_are_refused_with_the_fix() -> None:
+    n = MOST_TIMES
+    half = np.full(n, 0.5)
+    one, other = (TimeTable.of(np.arange(n) + at, "second", [(half,) * 3]) for at in (0.0, 1.0))
+    with pytest.raises(InputError, match=r"more than 100,000.*'second'.*a column of days or hours"):
+        one + other
+    assert (one + one).rows.tolist() == [2] * n
+
+
+def test_sums_of_heavy_rows_are_exact_and_keep_their_order_out() -> None:
+    rng = np.random.default_rng(0)
+    n = 2000
+    when, weight = rng.integers(0, 3, n).astype(float), rng.integers(1, 2**22, n)
+    seen, stated = rng.integers(0, 2, n).astype(float), rng.random(n) ** 20
+    asked = (seen, stated, stated * (1.0 - stated))
+    whole = TimeTable.of(when, "day", [asked], weight)
+    mixed = rng.permutation(n)
+    parts = [
+        TimeTable.of(when[some], "day", [tuple(one[some] for one in asked)], weight[some])
+        for some in np.array_split(mixed, 7)
+    ]
+    total = sum(parts[1:], parts[0])
+    assert total.sums.tobytes() == whole.sums.tobytes()
+    found, exact = whole.sums_of(0), [int(one) for one in weight]
+    assert whole.squares.tolist() == [
+        sum(one * one for one, at in zip(exact, when, strict=True) if at == day) for day in range(3)
+    ]
+    gap, w = seen - stated, weight.astype(float)
+    for name, each in (
+        ("stated", w * stated),
+        ("root", w * asked[2] ** 0.5),
+        ("own", w**2 * asked[2]),
+        ("gap", w**2 * gap),
+        ("spread", w**2 * gap**2),
+    ):
+        known = [float(each[when == day].sum()) for day in range(3)]
+        assert getattr(found, name) == pytest.approx(known, rel=1e-11), name
