@@ -112,20 +112,26 @@ def sampled_review(
         assert weight is not None
         size = replace(size, unit=unit_of_weights(weight, size.rows))
     doubts = tuple(_of_dependence(one, given) for one in review.doubts)
-    if review.roles.time is not None:
-        doubts = (*doubts, _near_times(review.roles.time))
-    return replace(review, doubts=doubts), size
+    return _with_near_times(replace(review, doubts=doubts)), size
 
 
-def _near_times(column: str) -> Doubt:
-    """What the intervals of a folder leave out."""
-    return Doubt(
+def _with_near_times(review: Review) -> Review:
+    """The review with a warning of what the intervals of a folder leave out, where it has times."""
+    column = None if review.roles is None else review.roles.time
+    if column is None:
+        return review
+    regression = review.task == "regression"
+    judged = "Latest forecasts (KC026)" if regression else "the gap and Latest rows (KC012)"
+    verb = "allows" if regression else "allow"
+    warning = Doubt(
         "time",
         f"Intervals and p values count rows of one {column[:40]!r} together, but take different "
-        "times as independent: where near times are alike, they are too narrow. Only Latest rows "
-        "(KC012) and Latest forecasts (KC026) allow for near times, and here judge all rows, not "
-        "groups. All intervals allow for them where the rows are one file.",
+        f"times as independent: where near times are alike, they are too narrow. Only {judged} "
+        f"{verb} for it, and the latest rows are judged as a whole, not by group. All intervals "
+        "allow for it where the rows are one file.",
     )
+    others = (one for one in review.doubts if one.about != "time")
+    return replace(review, doubts=(*others, warning))
 
 
 def _of_dependence(doubt: Doubt, given: NamedFiles) -> Doubt:
@@ -234,4 +240,5 @@ def whole_review(
         n_rows=n,
         **TALLIES[review.task].facts(summary),
     )
-    return replace(review, tables={"calibration": table}, sets={"calibration": scored})
+    whole = replace(review, tables={"calibration": table}, sets={"calibration": scored})
+    return _with_near_times(whole)

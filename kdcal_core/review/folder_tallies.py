@@ -148,7 +148,7 @@ class ClassRows(FolderTally):
         if when is not None:
             (one, *_) = targets(proba, y, None, "confidence" if event is None else "class", event)
             asked = [(one.hit, one.score, one.score * (1.0 - one.score))]
-            mine = TimeTable.of(when, self._roles.time or "", asked, times)
+            mine = TimeTable.of(when, self._roles.time or "", asked, times, event=event)
             self._by_time = mine if self._by_time is None else self._by_time + mine
 
     def summary(self) -> ClassSummary | None:

@@ -16,6 +16,7 @@ from kdcal_core.diagnostics.summaries import (
     Summary,
     judged_rows,
     summary_gap,
+    summary_log_loss,
 )
 from kdcal_core.diagnostics.summaries.by_time import MOST_TIMES, TimeTable
 from kdcal_core.distributions import Normal, RegressionSet
@@ -128,11 +129,30 @@ def test_the_latest_rows_have_the_numbers_of_one_table(
         assert one.tobytes() == other.tobytes()
 
 
+@pytest.mark.parametrize("event", [1, None])
+def test_the_gap_allows_for_near_times_as_in_one_table(event: int | None, tmp_path: Path) -> None:
+    frame, roles = rows("classification"), replace(ROLES["classification"], time="day")
+    ((theirs,),) = (
+        one.parts
+        for one in measure_checks(
+            in_memory(frame, "classification", roles, event), ["KC002"]
+        ).checks
+    )
+    found = in_files(frame, roles, tmp_path / "files", event)
+    ours = summary_gap(found, event)  # type: ignore[arg-type]
+    known = theirs.estimate
+    assert ours.value == pytest.approx(known.value, abs=1e-9)
+    assert ours.high - ours.low == pytest.approx(known.high - known.low, rel=1e-3)
+    assert ours.high - ours.low > 1.05 * (
+        (other := summary_gap(replace(found, by_time=None), event)).high - other.low
+    )
+
+
 def test_other_intervals_count_rows_of_one_time_like_a_cluster(tmp_path: Path) -> None:
     frame, plain = rows("classification"), ROLES["classification"]
     frame["day"] = frame["day"].rank(method="dense")
     one, other = (
-        summary_gap(in_files(frame, replace(plain, **role), tmp_path / name), 1)
+        summary_log_loss(in_files(frame, replace(plain, **role), tmp_path / name))
         for name, role in (("time", {"time": "day"}), ("cluster", {"cluster": "day"}))
     )
     assert one == other

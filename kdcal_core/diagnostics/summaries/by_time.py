@@ -18,6 +18,12 @@ import pandas as pd
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics.latest_rows import TimeSums
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import (
+    Dependence,
+    normal_quantile,
+    small_sample_factor,
+    t_quantile_of_rows,
+)
 from kdcal_core.text import counted
 
 MOST_TIMES = 100_000
@@ -43,6 +49,8 @@ class TimeTable:
         For each of Q questions, such as whether an event happened, those of
         `kdcal_core.diagnostics.latest_rows.TimeSums` from ``stated`` to ``spread``, each as three
         integers.
+    event : int or None
+        The class whose event the first question is about, if it is that of a class.
 
     Examples
     --------
@@ -60,6 +68,7 @@ class TimeTable:
     units: IntArray
     squares: IntArray
     sums: IntArray
+    event: int | None = None
 
     def __post_init__(self) -> None:
         size = len(self.times)
@@ -85,6 +94,8 @@ class TimeTable:
         column: str,
         questions: Sequence[tuple[FloatArray, FloatArray, FloatArray]],
         times: IntArray | None = None,
+        *,
+        event: int | None = None,
     ) -> TimeTable:
         """Of a batch of rows.
 
@@ -98,6 +109,7 @@ class TimeTable:
             As of :func:`kdcal_core.diagnostics.latest_rows.latest_rows`.
         times : (n,) int64, optional
             Units of the rows' weights.
+        event : int, optional
 
         Raises
         ------
@@ -121,10 +133,11 @@ class TimeTable:
             ):
                 mass = 1.0 if times is None else times.astype(np.float64) ** power
                 _add(np.rint(np.ldexp(what * mass, _BITS)), unit, sums[place, value])
-        return cls(column, found, rows, units, squares, sums)
+        return cls(column, found, rows, units, squares, sums, event)
 
     def __add__(self, other: TimeTable) -> TimeTable:
-        if (self.column, self.times.dtype) != (other.column, other.times.dtype):
+        kinds = {(one.column, one.times.dtype, one.event) for one in (self, other)}
+        if len(kinds) > 1:
             raise InputError(
                 "Times are of different columns, or numbers in some files and dates in others",
                 fix="Write all of them alike, in one column.",
@@ -140,8 +153,8 @@ class TimeTable:
                 total[..., place] += part
             return total
 
-        each = (both(name) for name in ("rows", "units", "squares", "sums"))
-        return TimeTable(self.column, times, *each)
+        rows, units, squares, sums = map(both, ("rows", "units", "squares", "sums"))
+        return TimeTable(self.column, times, rows, units, squares, sums, self.event)
 
     @property
     def column_of_times(self) -> pd.Series[Any]:
@@ -170,6 +183,20 @@ class TimeTable:
         each = np.ldexp(self.sums[question].astype(np.float64), powers).sum(axis=1)
         counts = (one.astype(np.float64) for one in (self.rows, self.units, self.squares))
         return TimeSums(*counts, *each)
+
+    def gap_variance(self, question: int) -> float:
+        """Variance of the mean of seen minus stated, of times that may depend on near ones.
+
+        Newey and West's (1987), as of :func:`kdcal_core.statistics.mean_interval`, times the square
+        of Student's quantile of 95% over the normal one.
+        """
+        sums, n = self.sums_of(question), len(self.times)
+        near = Dependence.of_units("time", np.arange(n))
+        total = sums.seen - sums.stated
+        away = total - total.sum() / sums.weight.sum() * sums.weight
+        square = float(np.square(near.totals(away)).sum()) / float(sums.weight.sum()) ** 2
+        quantile = t_quantile_of_rows(0.95, sums.weight) / normal_quantile(0.95)
+        return square * small_sample_factor(n, near.lags) * quantile**2
 
 
 def _add(values: FloatArray, unit: IntArray, into: IntArray) -> None:

@@ -222,6 +222,9 @@ def summary_gap(
 ) -> Estimate:
     """Mean stated minus observed, of the confidence or of an event's probability.
 
+    Where rows have an order in time, near times may depend on one another, if it is what the
+    summary counts by time.
+
     Examples
     --------
     >>> from kdcal_core.diagnostics.summaries import summarise
@@ -230,14 +233,21 @@ def summary_gap(
     """
     require_rows(summary, level)
     if event is not None:
-        gap = gap_of_cells(class_cells(summary, event), level)
+        cells = class_cells(summary, event)
+        gap = gap_of_cells(cells, level, _gap_variance(summary, event))
         return replace(gap, name="Mean probability minus event rate", label=EVENT_GAP)
     said, hits = summary.moments("confidence")[0], float(np.trace(summary.joint))
     square, effect = summary.moments("top-label Brier")[0], 1.0
     if summary.clusters is not None:
         top = ScoreCells.of_confidence(summary)
         effect = top.effect(top.score - 1.0, top.score)
-    return _gap_of(said - hits, square, said, summary.n, level, effect)
+    variance = _gap_variance(summary, None)
+    return _gap_of(said - hits, square, said, summary.n, level, effect, variance)
+
+
+def _gap_variance(summary: ClassSummary, event: int | None) -> float | None:
+    times = summary.by_time
+    return times.gap_variance(0) if times is not None and times.event == event else None
 
 
 def summary_calibration_error(
@@ -576,18 +586,30 @@ def _plain(summary: ClassSummary, what: str, quantity: Quantity, level: float) -
     return quantity.estimate(mean, (low, high), summary.n, level, "normal")
 
 
-def gap_of_cells(cells: ScoreCells, level: float) -> Estimate:
-    """Mean stated minus observed of one target, the rows of a cell at its mean score."""
+def gap_of_cells(cells: ScoreCells, level: float, variance: float | None = None) -> Estimate:
+    """Mean stated minus observed of one target, the rows of a cell at its mean score.
+
+    ``variance`` is its own, where it is known.
+    """
     square = float(cells.hits @ np.square(1.0 - cells.score) + cells.misses @ cells.score**2)
     said = float(cells.count @ cells.score)
     effect = cells.effect(cells.score - 1.0, cells.score)
-    return _gap_of(said - float(cells.hits.sum()), square, said, int(cells.n), level, effect)
+    total = said - float(cells.hits.sum())
+    return _gap_of(total, square, said, int(cells.n), level, effect, variance)
 
 
 def _gap_of(
-    total: float, square: float, said: float, n: int, level: float, effect: float
+    total: float,
+    square: float,
+    said: float,
+    n: int,
+    level: float,
+    effect: float,
+    variance: float | None = None,
 ) -> Estimate:
-    mean = said / n
+    mean, own = said / n, square / n - (total / n) ** 2
+    if variance is not None and own > 0.0:
+        effect = variance * n / own
     pseudo = (mean, mean, mean - 1.0, mean - 1.0)
     _, low, high = _interval(total, square, n, level, pseudo, effect=effect)
     return GAP.estimate(total / n, (low, high), n, level, TWO_AND_TWO)
