@@ -407,7 +407,7 @@ def _times(column: pd.Series[Any], name: str, file: str | None) -> NDArray[Any]:
         refuse_rows(faulty, what, "Write all of them alike.", column=name, file=file)
     if column.dt.tz is not None:
         column = column.dt.tz_convert(None)
-    return column.dt.as_unit("us").to_numpy().astype(np.int64)
+    return np.asarray(column.dt.as_unit("us"), dtype=np.int64)
 
 
 def feature_frame(

@@ -320,10 +320,24 @@ def test_a_check_that_must_be_answered_is_not_passed_over(tmp_path: Path) -> Non
     assert "none were declared" not in html_report(gate.content).decode()
 
 
+def test_the_order_in_time_is_judged_with_a_warning(tmp_path: Path) -> None:
+    folder, _ = written(tmp_path, 2, 1.0)
+    for file in folder.glob("*.parquet"):
+        frame = pd.read_parquet(file)
+        frame.assign(day=np.arange(len(frame)) // 20).to_parquet(file)
+    asked = config(folder, codes=("KC012",))
+    gate = run_gate(replace(asked, files=replace(asked.files, time="day")))
+    (found,) = gate.content.checked.results
+    assert len(found.parts) >= 3
+    assert all(part.name.startswith("from ") for part in found.parts)
+    assert "'day' together, but take different times as" in " ".join(gate.content.subject.doubts)
+    assert all("of one time together" in one.interval for one in gate.content.estimates)
+
+
 def test_what_needs_the_rows_is_refused(tmp_path: Path) -> None:
     folder, whole = written(tmp_path, 2, 1.0)
     asked = config(folder)
-    for name, value in (("time", "place"), ("evaluation", str(whole)), ("training", str(whole))):
+    for name, value in (("evaluation", str(whole)), ("training", str(whole))):
         with pytest.raises(
             InputError, match=f"{name} cannot be given for a folder or a list of files: "
         ):

@@ -22,7 +22,7 @@ from kdcal_core.distributions import Empirical, Normal, Quantiles, RegressionSet
 from kdcal_core.review import Limit
 
 CODES = [one.code for one in CHECKS.values() if "regression" in one.tasks]
-ROWS_ONLY = {"KC024", "KC026", "KC123", "KC201", "KC203"}
+ROWS_ONLY = {"KC024", "KC123", "KC201", "KC203"}
 N = 3000
 
 
@@ -77,6 +77,9 @@ def test_verdicts_and_numbers_are_those_of_the_rows(kind, spread, shift):
             assert (ours.verdict, ours.why_not) == (None, NEEDS_ROWS)
             continue
         assert (ours.verdict, ours.why_not) == (theirs.verdict, theirs.why_not)
+        if ours.code == "KC026":  # see tests/review/test_folder_by_time.py
+            assert ours.why_not == "No column has the role Time."
+            continue
         assert len(ours.parts) == len(theirs.parts) > 0
         for a, b in zip(ours.parts, theirs.parts, strict=True):
             assert (a.name, a.verdict) == (b.name, b.verdict)

@@ -22,7 +22,7 @@ from kdcal_core.review import Limit
 
 ANSWERED = [code for code, one in CHECKS.items() if one.from_summary is not None]
 FROM_SUMMARY = [one for one in ANSWERED if "classification" in CHECKS[one].tasks]
-ROWS_ONLY = ("KC007", "KC010", "KC011", "KC012", "KC103", "KC201", "KC203")
+ROWS_ONLY = ("KC007", "KC010", "KC011", "KC103", "KC201", "KC203")
 
 
 def stated(k: int, n: int, power: float) -> tuple[np.ndarray, np.ndarray]:

@@ -238,7 +238,6 @@ def test_the_report_says_what_is_not_available(places, capsys):
 @pytest.mark.parametrize(
     ("more", "what"),
     [
-        (["--time", "p_yes"], "--time"),
         (["--bins", "51"], "51"),
         (["--evaluation", "x.csv"], "--evaluation"),
     ],
@@ -262,6 +261,21 @@ def test_a_column_of_patients_is_asked_about_and_counted(places, capsys, tmp_pat
     found = json.loads(out)
     assert found["settings"]["cluster"] == "patient"
     assert "count 567 clusters" in " ".join(found["sets"][0]["notes"])
+
+
+def test_a_column_of_days_orders_the_rows_and_says_what_it_leaves_out(places, capsys, tmp_path):
+    for file in places[0].glob("*.parquet"):
+        frame = pd.read_parquet(file)
+        days = pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(len(frame)) // 40, unit="D")
+        frame.assign(day=days).to_parquet(tmp_path / file.name)
+    said = " ".join(run(capsys, "--predictions", tmp_path)[1].split())
+    assert "'day' may say when rows were made" in said
+    assert "Give --time day for that, or an empty --cluster" in said
+    code, out, _ = run(capsys, "--predictions", tmp_path, "--time", "day", "--json", "-")
+    found = json.loads(out)
+    assert (code, found["settings"]["time"]) == (0, "day")
+    assert "'day' together, but take different times as independent" in found["doubts"][-1]
+    assert "count together in intervals and p values: 43 times" in found["sets"][0]["notes"][0]
 
 
 def test_a_file_that_is_read_is_never_overwritten(places, capsys):

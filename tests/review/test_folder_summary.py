@@ -115,7 +115,7 @@ def test_a_cancelled_pass_ends(tmp_path):
 def test_what_needs_the_rows_is_refused(tmp_path):
     made(tmp_path)
     timed = Roles(target="y", outputs=(("yes", "p"),), time="other")
-    with pytest.raises(InputError, match="time"):
+    with pytest.raises(InputError, match="A time is no number and no date"):
         summary_of_folder(tmp_path, timed, CLASSES, tmp_path)
     (tmp_path / "summary").mkdir()
     alone = replace(timed, time=None, cluster="other")
