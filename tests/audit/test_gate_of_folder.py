@@ -322,7 +322,7 @@ def test_a_check_that_must_be_answered_is_not_passed_over(tmp_path: Path) -> Non
 
 def test_the_order_in_time_is_judged_with_a_warning(tmp_path: Path) -> None:
     folder, _ = written(tmp_path, 2, 1.0)
-    for file in folder.glob("*.parquet"):
+    for file in folder.rglob("*.parquet"):
         frame = pd.read_parquet(file)
         frame.assign(day=np.arange(len(frame)) // 20).to_parquet(file)
     asked = config(folder, codes=("KC012",))
