@@ -45,7 +45,7 @@ def _edition() -> str:
             "regions of both halves and parts that are missed, copies with another number, "
             "splits of dependent rows, no errors of a stated risk, nor few that name it, many "
             "rows as their summaries with groups, sums over groups of rows, weighted range, "
-            "foreign rows together",
+            "foreign rows together, sums by time",
             FITTED,
             *CHECKS,
         )
