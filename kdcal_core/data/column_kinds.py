@@ -175,6 +175,7 @@ PREDICTED: tuple[str, ...] = (
     "predicted_class",
 )
 PREDICTED += ("predict", "predicted_label", "pred_label", "pred_class", "prediction_label")
+PREDICTED += ("scored_label", "scored_labels")
 SPLITS = ("split", "set", "subset", "partition", "part", "fold", "dataset")
 _WEIGHT_WORDS = frozenset(("weight", "weights", "wt", "wgt"))
 _WEIGHED = frozenset(

@@ -37,7 +37,7 @@ _OUTCOMES = (
 _TRUE_MEANS = ("true_mean", "mean_true", "true_mu", "mu_true", "conditional_mean", "y_true_mean")
 _MEANS = (
     *("mean", "mu", "loc", "pred", "prediction", "predicted", "y_pred", "y_hat", "yhat"),
-    *("y_mean", "forecast", "expected", "estimate", "fitted", "median", "y_median"),
+    *("y_mean", "forecast", "expected", "estimate", "fitted", "fit", "median", "y_median"),
 )
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "log_mean": ("log_mean", "mean_log", "log_mu", "mu_log", "meanlog", "log_pred"),
@@ -68,7 +68,7 @@ _QUANTILE = re.compile(
     r"(?:(?:y_)?pred(?:icted|iction)?[_ ])?(quantiles?|quant|percentile|pct|q|p)[_\- ]?"
     r"([0-9]+(?:[._][0-9]+)?|\.[0-9]+)(?:_pred)?"
 )
-_BARE_LEVEL = re.compile(r"0?\.\d*[1-9]\d*")
+_BARE_LEVEL = re.compile(r"0?\.\d*[1-9]\d*|(?=.*[1-9])\d{1,2}(?:\.\d+)? ?%")
 _SAMPLE_COLUMN = re.compile(
     r"(?:(?:y_)?pred(?:icted|iction)?_)?(?:sample|draw|member|ensemble|replicate|mc|pass)_?([0-9]+)"
 )
@@ -384,6 +384,8 @@ class Bounds:
 def bounds_in(frame: pd.DataFrame, taken: set[str]) -> tuple[Bounds, ...]:
     """The pairs of free columns that are named and lie as the ends of an interval.
 
+    Whatever else their names hold, a pair around every prediction is one.
+
     Examples
     --------
     >>> frame = pd.DataFrame({"lower": [1.0, 2.0], "upper": [3.0, 4.0], "lo-80": 1.5, "hi-80": 5.0})
@@ -400,15 +402,21 @@ def bounds_in(frame: pd.DataFrame, taken: set[str]) -> tuple[Bounds, ...]:
         if name in taken or len(numbers) > 1 or not mostly_numbers(frame[name]):
             continue
         for side, of_side in _SIDES.items():
-            rest = [word for word in words if word not in {*of_side, *numbers}]
-            if {*words} & of_side and ({*rest} <= _BOUND_WORDS or "_".join(rest) in columns):
-                ends[side].setdefault(("_".join(rest), "".join(numbers)), name)
-    found = (
-        Bounds(lower, ends["upper"][key], _level_named(key[1]))
-        for key, lower in ends["lower"].items()
-        if key in ends["upper"]
+            if {*words} & of_side:
+                rest = "_".join(word for word in words if word not in {*of_side, *numbers})
+                ends[side].setdefault((rest, "".join(numbers)), name)
+    points = [name for name in map(str, frame.columns) if simple(name) in _MEANS]
+    return tuple(
+        Bounds(lower, upper, _level_named(number))
+        for (rest, number), lower in ends["lower"].items()
+        if (upper := ends["upper"].get((rest, number))) is not None
+        and _lie_as_bounds(frame, lower, upper)
+        and (
+            {*rest.split("_")} <= {*_BOUND_WORDS, ""}
+            or rest in columns
+            or any(_inside(frame, lower, upper, point) > _LIE for point in points)
+        )
     )
-    return tuple(one for one in found if _lie_as_bounds(frame, one.lower, one.upper))
 
 
 def _level_named(number: str) -> float | None:
@@ -552,9 +560,11 @@ def _quantiles(columns: Sequence[str]) -> Parameters:
 
 
 def _bare_levels(frame: pd.DataFrame, columns: Sequence[str]) -> Parameters:
-    """Columns named by levels alone, "0.05" beside "0.95", whose numbers rise with the level."""
+    """Columns named by levels alone, "0.05" or "5%", whose numbers rise with the level."""
     pairs = sorted(
-        (float(column), column) for column in columns if _BARE_LEVEL.fullmatch(column.strip())
+        (float(written.rstrip(" %")) / (100 if "%" in written else 1), column)
+        for column in columns
+        if _BARE_LEVEL.fullmatch(written := column.strip())
     )
     if len(pairs) < FEWEST:
         return ()

@@ -64,6 +64,7 @@ _EARLIER = frozenset(
     ("prior", "previous", "past", "last", "prev", "former", "history", "num", "number", "count")
 )
 _PREFIXES: tuple[str, ...] = (
+    "scored_probabilities",
     "predicted_proba",
     "predict_proba",
     "probability",
@@ -79,7 +80,7 @@ _SINGLE = (
     *("proba", "prob", "probability", "score", "p", "y_prob", "y_proba", "y_score", "pd"),
     "risk",
 )
-_AFFIXES = ("p", "pd", "proba", "prob", "score", "probability", "risk")
+_AFFIXES = ("p", "pd", "proba", "prob", "score", "probability", "probabilities", "risk")
 _OF_SOMETHING = frozenset(("p", "pd", "proba", "prob", "probability", "risk"))
 _ANSWERS = ("prediction", "predicted", "pred", "y_pred", "yhat", "y_hat", "forecast", "output")
 _NO_NAME = ""  # of the class of an output column whose name does not say it
@@ -429,6 +430,7 @@ def _named_target(frame: pd.DataFrame, taken: set[str], *, classifier: bool) -> 
     found = [
         *_all_named(frame, _TRUTHS, taken),
         *(name for name in of_stated if _has_few_classes(frame[name])),
+        *(name for name in free if _has_few_classes(frame[name]) and _is_spelled_out(frame, name)),
     ]
     # the very column, of one value: no other is meant, and the scoring names what it holds
     if not any(name in happened and frame[name].nunique() == 1 for name in of_stated):
@@ -464,6 +466,17 @@ def _answers(frame: pd.DataFrame, target: str | None) -> list[str]:
         return []
     names = {*_TRUTHS, *_RIGHT_ANSWERS, *_GIVEN_ANSWERS}
     return [str(name) for name in frame.columns if simple(name) in names]
+
+
+def _is_spelled_out(frame: pd.DataFrame, name: str) -> bool:
+    """Whether a probability is named after the column with each class, as "P_BAD0" and "P_BAD1"."""
+    named = {simple(column) for column in frame.columns}
+    stem = simple(name)
+    wanted = [
+        {f"{prefix}_{stem}{link}{simple(one)}" for prefix in _PREFIXES for link in ("", "_")}
+        for one in classes_of(frame[name])
+    ]
+    return all(named & spellings for spellings in wanted)
 
 
 def _is_yes_or_no(column: pd.Series[Any]) -> bool:

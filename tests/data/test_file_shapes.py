@@ -154,6 +154,19 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
         csv(frame(predict=(P > 0.5) * 1, p1=P, p0=1 - P, y=EVENT)),
         {"outputs": {"0": "p0", "1": "p1"}, "predicted": "predict", "features": ()},
     ),
+    "as SAS writes them": (
+        csv(frame(LOAN=AGE, BAD=EVENT, P_BAD1=P, P_BAD0=1 - P)),
+        {"target": "BAD", "outputs": {"0": "P_BAD0", "1": "P_BAD1"}, "features": ("LOAN",)},
+    ),
+    "as Azure writes them": (
+        csv(frame(age=AGE, income=EVENT, Scored__Labels=OTHER, Scored__Probabilities=P)),
+        {
+            "target": "income",
+            "outputs": {"1": "Scored Probabilities"},
+            "predicted": "Scored Labels",
+            "features": ("age",),
+        },
+    ),
     "named after other classes than the labels": (
         csv(frame(y=EVENT, prob_good=1 - P, prob_bad=P)),
         {"asks": ["order"], "choices": ["0,1", "1,0"], "says": "after other classes than the"},
@@ -536,6 +549,22 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
             "parameters": {"0.1": "yhat_lower_80", "0.5": "yhat", "0.9": "yhat_upper_80"},
             "notes": "read as an interval of 80%",
         },
+    ),
+    "bounds of no known words around every prediction": (
+        csv(frame(y_test=SOLD, y_pred=FORECAST, y_pis_low=LOWER, y_pis_high=UPPER)),
+        {"task": "regression", "target": "y_test", "asks": ["level"], "features": ()},
+    ),
+    "inputs called low and high that hold few predictions": (
+        csv(frame(y=SOLD, fit=FORECAST, tide__low=AGE, tide__high=AGE + 9)),
+        {
+            "task": "regression",
+            "parameters": {"mean": "fit"},
+            "features": ("tide low", "tide high"),
+        },
+    ),
+    "quantiles named by their levels in per cent": (
+        csv(pd.DataFrame({"y": SOLD, "fit": FORECAST, "2.5%": LOWER, "97.5 %": UPPER})),
+        {"task": "regression", "parameters": {"0.025": "2.5%", "0.975": "97.5 %"}},
     ),
     "bounds without a prediction": (
         csv(frame(age=AGE, stay=SOLD, lower90=LOWER, upper90=UPPER)),
