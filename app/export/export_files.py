@@ -87,12 +87,12 @@ def _usage(view: View, name: str) -> None:
         st.markdown("In Python:")
         st.code(
             text.python_lines(name, card, reads_rows="inputs" in entry.needs),
-            language="python",
+            language=None,
             wrap_lines=True,
         )
     with command:
         st.markdown(text.ON_COMMAND_LINE)
-        st.code(text.score_line(name, card), language="bash", wrap_lines=True)
+        st.code(text.score_line(name, card), language=None, wrap_lines=True)
 
 
 def card_table(card: CalibratorCard, of: str, what: str, key: str) -> None:

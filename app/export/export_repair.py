@@ -282,10 +282,10 @@ def _how_to_use(view: RepairView) -> None:
         with python:
             st.markdown("In Python:")
             reads = bool(card.features)
-            st.code(_python(name, card, reads_rows=reads), language="python", wrap_lines=True)
+            st.code(_python(name, card, reads_rows=reads), language=None, wrap_lines=True)
         with command:
             st.markdown(ON_COMMAND_LINE)
-            st.code(score_line(name, card, "new_forecasts.csv"), language="bash", wrap_lines=True)
+            st.code(score_line(name, card, "new_forecasts.csv"), language=None, wrap_lines=True)
         rows = _WITH_ROWS if view.run.record.space is not None else _NO_ROWS
         model = _NO_MODEL if view.review.model is None else _MODEL
         st.markdown(USE.replace("@ROWS@", rows).replace("@MODEL@", model))

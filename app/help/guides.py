@@ -7,6 +7,7 @@ code host shows the words that stand there.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
@@ -32,6 +33,7 @@ NAMES = (
 )
 _CHECKS = re.compile(r"<!-- table of checks -->.*?<!-- end of the table -->", re.DOTALL)
 _FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+_INSIDE = re.compile(r"^```[a-z]*\n(.*?)\n?```$", re.DOTALL)
 _HEADING = re.compile(r"^#+ ", re.MULTILINE)
 _SECTION = re.compile(r"^### (.*)\n+", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
@@ -116,6 +118,24 @@ def cut(shown: str) -> tuple[str, dict[str, str]]:
     """
     lead, *rest = _SECTION.split(shown)
     return lead, dict(zip(rest[::2], rest[1::2], strict=True))
+
+
+def prose_and_code(shown: str) -> Iterator[tuple[str, bool]]:
+    """The parts of a section in their order, each with whether it is code, which lost its fences.
+
+    Examples
+    --------
+    >>> list(prose_and_code("Try:\\n\\n```bash\\nkdcal app\\n```\\n\\nIt starts.\\n"))
+    [('Try:', False), ('kdcal app', True), ('It starts.', False)]
+    """
+    end = 0
+    for code in _FENCED.finditer(shown):
+        if before := shown[end : code.start()].strip():
+            yield before, False
+        yield _INSIDE.sub(r"\1", code.group()), True
+        end = code.end()
+    if rest := shown[end:].strip():
+        yield rest, False
 
 
 def _prose(text: str, review: str | None) -> str:

@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from app.help.guides import NAMES, cut, on_screen, read_guide
+from app.help.guides import NAMES, cut, on_screen, prose_and_code, read_guide
 from app.shared import navigation
 from app.shared.sections import sections
 from kdcal_core.review import Review
@@ -43,4 +43,10 @@ def guide(name: str, review: Review | None) -> None:
 
 
 def _markdown(text: str) -> None:
-    st.markdown(text, width=_WIDTH)
+    for part, code in prose_and_code(text):
+        if code:
+            # without Streamlit's colours of languages, some of which are too pale, and wrapped: who
+            # has no mouse could not scroll a long line
+            st.code(part, language=None, wrap_lines=True, width=_WIDTH)
+        else:
+            st.markdown(part, width=_WIDTH)

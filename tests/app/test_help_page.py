@@ -23,7 +23,9 @@ def shown(at: AppTest) -> str:
     """The guide on the page, the only thing that is written there."""
     healthy(at)
     assert [title.value for title in at.title] == ["Help"]
-    assert len(at.markdown) == 1 + len(at.tabs)
+    assert len(at.markdown) + len(at.code) >= 1 + len(at.tabs)
+    assert all("```" not in one.value for one in at.markdown)
+    assert all(one.language == "plaintext" for one in at.code)  # other colours are too pale
     return "\n".join(one.value for one in at.markdown)
 
 

@@ -55,6 +55,13 @@ def test_a_guide_is_chosen_by_keyboard_and_left_by_back(app) -> None:
     app.assert_healthy()
 
 
+def test_code_is_readable_in_both_themes(app) -> None:
+    app.open("help?guide=Watching+new+tables")  # commands and settings, which are coloured most
+    app.page.get_by_role("tab", name="A worked example").click()
+    app.page.locator("[data-testid='stCode']").filter(visible=True).first.wait_for()
+    assert app.faults_in_both() == {}
+
+
 def test_a_link_opens_another_guide(app) -> None:
     app.open("help?guide=Loading+a+model+and+tables")
     with app.context.expect_page() as opened:
