@@ -80,7 +80,8 @@ _SINGLE = (
     *("proba", "prob", "probability", "score", "p", "y_prob", "y_proba", "y_score", "pd"),
     "risk",
 )
-_AFFIXES = ("p", "pd", "proba", "prob", "score", "probability", "probabilities", "risk")
+_AFFIXES: tuple[str, ...] = ("p", "pd", "proba", "prob", "score", "probability", "risk")
+_AFFIXES += ("probabilities", "wahrscheinlichkeit", "probabilité", "probabilidad")
 _OF_SOMETHING = frozenset(("p", "pd", "proba", "prob", "probability", "risk"))
 _ANSWERS = ("prediction", "predicted", "pred", "y_pred", "yhat", "y_hat", "forecast", "output")
 _NO_NAME = ""  # of the class of an output column whose name does not say it

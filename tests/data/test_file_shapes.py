@@ -167,6 +167,10 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
             "features": ("age",),
         },
     ),
+    "a probability in German beside inputs": (
+        csv(frame(Alter=AGE, Ausfall=EVENT, Wahrscheinlichkeit=P)),
+        {"target": "Ausfall", "outputs": {"1": "Wahrscheinlichkeit"}, "features": ("Alter",)},
+    ),
     "named after other classes than the labels": (
         csv(frame(y=EVENT, prob_good=1 - P, prob_bad=P)),
         {"asks": ["order"], "choices": ["0,1", "1,0"], "says": "after other classes than the"},
