@@ -431,7 +431,7 @@ def _named_target(frame: pd.DataFrame, taken: set[str], *, classifier: bool) -> 
     found = [
         *_all_named(frame, _TRUTHS, taken),
         *(name for name in of_stated if _has_few_classes(frame[name])),
-        *(name for name in free if _has_few_classes(frame[name]) and _is_spelled_out(frame, name)),
+        *_spelled_out(frame, free),
     ]
     # the very column, of one value: no other is meant, and the scoring names what it holds
     if not any(name in happened and frame[name].nunique() == 1 for name in of_stated):
@@ -469,15 +469,18 @@ def _answers(frame: pd.DataFrame, target: str | None) -> list[str]:
     return [str(name) for name in frame.columns if simple(name) in names]
 
 
-def _is_spelled_out(frame: pd.DataFrame, name: str) -> bool:
-    """Whether a probability is named after the column with each class, as "P_BAD0" and "P_BAD1"."""
-    named = {simple(column) for column in frame.columns}
-    stem = simple(name)
-    wanted = [
-        {f"{prefix}_{stem}{link}{simple(one)}" for prefix in _PREFIXES for link in ("", "_")}
-        for one in classes_of(frame[name])
-    ]
-    return all(named & spellings for spellings in wanted)
+def _spelled_out(frame: pd.DataFrame, free: Sequence[str]) -> list[str]:
+    """The columns of which each class has a probability, as "BAD" beside "P_BAD0" and "P_BAD1"."""
+    plain = (simple(name) for name in frame.columns)
+    starts = tuple(f"{prefix}_" for prefix in _PREFIXES)
+    outputs = {name for name in plain if name.startswith(starts)}
+    found = []
+    for name in free if len(outputs) > 1 else ():
+        stems = {f"{start}{simple(name)}{link}" for start in starts for link in ("", "_")}
+        if any(one.startswith(tuple(stems)) for one in outputs) and _has_few_classes(frame[name]):
+            each = [{stem + simple(one) for stem in stems} for one in classes_of(frame[name])]
+            found += [name] * all(outputs & spellings for spellings in each)
+    return found
 
 
 def _is_yes_or_no(column: pd.Series[Any]) -> bool:
