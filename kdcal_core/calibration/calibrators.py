@@ -157,6 +157,12 @@ _GUESSED = {
     **dict.fromkeys(("forest", "regions", "heterogeneous"), "heterogeneous_forest"),
     "matrix": "sms",
     "ensemble_temperature": "ets",
+    "isotonic_regression": "isotonic",
+    "platt_scaling": "platt",
+    "beta_calibration": "beta",
+    "histogram_binning": "histogram",
+    "vector_scaling": "vector",
+    "matrix_scaling": "sms",
 }
 """Keys of a calibrator under the names that people try first."""
 
@@ -173,8 +179,11 @@ def calibrator_entry(key: str) -> CalibratorEntry:
     --------
     >>> calibrator_entry("sts").name, calibrator_entry("temperature").key
     ('Shared temperature scaling', 'sts')
+    >>> calibrator_entry("Venn-Abers").key, calibrator_entry("isotonic_regression").key
+    ('venn_abers', 'isotonic')
     """
-    key = key if key in CALIBRATORS else _GUESSED.get(key.strip().lower().replace("-", "_"), key)
+    plain = key.strip().lower().replace("-", "_")
+    key = plain if plain in CALIBRATORS else _GUESSED.get(plain, key)
     if key not in CALIBRATORS:
         near = get_close_matches(key, [*CALIBRATORS, *_GUESSED], 1)
         raise InputError(

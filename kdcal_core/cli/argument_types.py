@@ -16,6 +16,17 @@ class OneOrMany(argparse.Action):
         setattr(namespace, self.dest, found[0] if len(found) == 1 else found)
 
 
+class Listed(argparse.Action):
+    """Stores names, or pairs whose first word is the name; given again, it adds to them."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        """Add the names of the option to those before it."""
+        found = (*(getattr(namespace, self.dest, None) or ()), *values)
+        if len({one if isinstance(one, str) else one[0] for one in found}) < len(found):
+            raise argparse.ArgumentError(self, "the same name is given twice")
+        setattr(namespace, self.dest, found)
+
+
 def names(text: str) -> tuple[str, ...]:
     """Comma-separated names, all different and not empty."""
     found = tuple(name.strip() for name in text.split(","))

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from kdcal_core import __version__
 from kdcal_core.cli.argument_types import (
+    Listed,
     OneOrMany,
     count,
     level,
@@ -461,6 +462,7 @@ def _weight_and_classes(command: Parser) -> None:
         "--classes",
         metavar="A,B,...",
         type=names,
+        action=Listed,
         help="class names in the order of the model's outputs, where it does not know them",
     )
 
@@ -483,8 +485,9 @@ def _force(command: Parser) -> None:
 
 def _groups(command: Parser) -> None:
     command.add_argument(
-        "--groups", metavar="COLUMN,...", type=names, default=(), help="columns of declared groups"
-    )
+        "--groups", metavar="COLUMN,...", type=names, action=Listed, default=(),
+        help="columns of declared groups",
+    )  # fmt: skip
 
 
 def _distributions(command: Parser) -> argparse._ArgumentGroup:
@@ -499,6 +502,7 @@ def _distributions(command: Parser) -> argparse._ArgumentGroup:
         "--parameters",
         metavar="NAME=COLUMN,...",
         type=parameters,
+        action=Listed,
         help="which column holds which parameter: mean=mu,std=sigma, or 0.05=q05,0.95=q95",
     )
     only.add_argument("--true-mean", metavar="COLUMN", help="a simulation's true mean")
@@ -511,6 +515,7 @@ def _regression(command: Parser) -> None:
         "--by",
         metavar="COLUMN,...",
         type=names,
+        action=Listed,
         default=(),
         help="judge regions of these columns; by default regions of the prediction",
     )
@@ -617,6 +622,7 @@ def _score(commands: argparse._SubParsersAction[Parser]) -> None:
         "--parameters",
         metavar="NAME=COLUMN,...",
         type=parameters,
+        action=Listed,
         help="of a regression: which column of --predictions holds which parameter, if not those "
         "of the fit",
     )
@@ -624,6 +630,7 @@ def _score(commands: argparse._SubParsersAction[Parser]) -> None:
         "--keep",
         metavar="COLUMN,...",
         type=names,
+        action=Listed,
         default=(),
         help="columns of the table that are written too, as text: a number of the case, say",
     )

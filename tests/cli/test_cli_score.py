@@ -14,6 +14,7 @@ from kdcal_core.calibration import fit_calibrator
 from kdcal_core.calibration.export import make_card, save_calibrator
 from kdcal_core.calibration.export.score_table import score_table
 from kdcal_core.cli import main
+from kdcal_core.cli.arguments import parser
 from kdcal_core.data import ScoredSet, encode_labels
 from kdcal_core.data.tables import TableBlocks
 from kdcal_core.errors import InputError
@@ -103,6 +104,16 @@ def test_columns_that_are_asked_for_are_kept(
         code, _, err = run(capsys, *wrong)
         assert (code, said in err) == (2, True), err
         assert not (tmp_path / "never.csv").exists()
+
+
+def test_lists_that_are_given_again_are_added_to(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["score", "--calibrator", "c", "--data", "d", "--out", "o", "--keep", "id,age"]
+    assert parser().parse_args([*asked, "--keep", "income"]).keep == ("id", "age", "income")
+    said = parser().parse_args([*asked, "--parameters", "mean=mu", "--parameters", "std=sigma"])
+    assert said.parameters == (("mean", "mu"), ("std", "sigma"))
+    with pytest.raises(SystemExit):
+        main([*asked, "--keep", "age"])
+    assert "the same name is given twice" in capsys.readouterr().err
 
 
 def test_predictions_without_a_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
