@@ -1,4 +1,4 @@
-"""What is installed: the ranges of versions, the lock file, and the wheel."""
+"""What is installed: the ranges of versions and the lock file. `.ci/run` tries the wheel."""
 
 from __future__ import annotations
 
