@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import has_fit_parameter
 
+from kdcal_core.blocks import one_thread
 from kdcal_core.calibration.calibrator_base import Calibrator, top_label
 from kdcal_core.calibration.calibrators import calibrator_entry
 from kdcal_core.data import FloatArray, IntArray, ScoredSet, as_pandas
@@ -115,7 +116,10 @@ def fit_calibrator(
         given["progress"] = progress
     calibrator._class_names = rows.classes  # only for the notes of this fit
     try:
-        fitted: Calibrator = calibrator.fit(rows.proba, rows.y, sample_weight=rows.design, **given)
+        with one_thread("blas"):  # the sums of several depend on how many there are
+            fitted: Calibrator = calibrator.fit(
+                rows.proba, rows.y, sample_weight=rows.design, **given
+            )
     finally:
         calibrator._class_names = None
     if (few := fitted.few_rows(rows.n_rows)) is not None:

@@ -36,7 +36,7 @@ ROWS = int(float(os.environ.get("EXECUTORS_ROWS", 10_000_000)))
 FITTED = int(float(os.environ.get("EXECUTORS_FITTED", 200_000)))
 TASKS = 100
 METHODS = ("isotonic", "beta", "sts", "platt", "histogram")
-BACKENDS = ("processes:1", "processes:2", "dask:1", "dask:2")
+BACKENDS = ("processes:1", "processes:2", "processes:4", "dask:1", "dask:2", "dask:4")
 
 
 def run() -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import InvalidParameterError
+from threadpoolctl import threadpool_limits
 
 from kdcal_core.calibration import (
     CALIBRATORS,
@@ -176,3 +177,16 @@ def test_a_falling_slope_is_reported_of_the_class_by_its_name():
         np.c_[1 - p, p], (p < 0.5).astype(int), ("good", "bad"), "digest", "calibration"
     )
     assert any(n.startswith("Class bad: the slope") for n in fit_calibrator("platt", scored).notes_)
+
+
+@pytest.mark.parametrize("key", ["platt", "beta", "svs"])
+def test_a_fit_has_the_same_bytes_for_any_number_of_threads(key):
+    rng = np.random.default_rng(0)
+    p = rng.random(30_000)  # sums of fewer rows are never spread
+    y = (rng.random(len(p)) < p**2).astype(int)
+    scored = ScoredSet(np.column_stack([1 - p, p]), y, ("no", "yes"), "digest", "calibration")
+    found = set()
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            found.add(fit_calibrator(key, scored).predict_proba(scored.proba).tobytes())
+    assert len(found) == 1
