@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 _SIDEBAR = 282
-"""Pixels, an even number: beside it, columns that divide a page into sixteenths have a width with
-few enough digits for plotly to read it as it is; it would draw their figures twice."""
+"""An even number of pixels. Columns in sixteenths of the page beside it then have widths of at most
+six digits. plotly reads no more, and draws a figure again where its width has more."""
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from kdcal_core.diagnostics.targets import Target, targets
 from kdcal_core.review import Limit
 
 _FEWEST = 100
-"""Rows in which a stated risk is named: of fewer, no interval is as narrow as the check's limit."""
+"""Rows in which a stated risk is named; of fewer, an interval seldom fits into the limit."""
 
 
 def _asked(rows: Sequence[int], risk: str | None) -> Callable[[int], bool]:

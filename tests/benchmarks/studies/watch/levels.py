@@ -22,6 +22,7 @@ from kdcal_core.diagnostics import (
     score_shift,
     sequential_calibration,
 )
+from kdcal_core.diagnostics.label_free import Weighting
 from kdcal_core.statistics import Dependence
 
 Rng = np.random.Generator
@@ -107,6 +108,7 @@ def over(score: FloatArray) -> FloatArray:
     return np.asarray(expit(0.7 * logit(np.clip(score, 1e-9, 1 - 1e-9))))
 
 
+WEIGHTED_BY: tuple[Weighting, ...] = ("nothing", "scores")
 MOVED: dict[str, tuple[Callable[..., FloatArray], ...]] = {
     "over-confident": (over, lambda r, n: r.beta(1, 2, n), lambda r, n: r.beta(2, 2, n)),
     "wavy": (
@@ -133,7 +135,7 @@ def label_free_coverage() -> Iterator[str]:
     yield "| scores | weights | reference, new | rate | AUROC | rate of the population |"
     yield "|---|---|---|---|---|---|"
     for name, (true, old, new) in MOVED.items():
-        for by in ("nothing", "scores"):
+        for by in WEIGHTED_BY:
             for n, m in ((300, 300), (2000, 500)):
                 rng, inside = np.random.default_rng([n, m]), np.zeros(3)
                 mean = float(true(new(rng, 400_000)).mean())
@@ -146,7 +148,7 @@ def label_free_coverage() -> Iterator[str]:
                         fresh,
                         weighting=by,
                         n_draws=150,
-                        seed=run,  # type: ignore
+                        seed=run,
                     )
                     area = auc(fresh, happened.astype(int)).value
                     rate, curve, whole = found.rate.rows, found.auc.rows, found.rate.population
@@ -165,7 +167,7 @@ def label_free_errors() -> Iterator[str]:
     yield "|---|---|---|---|---|---|"
     calibrated = {"calibrated": (lambda s: s, *MOVED["over-confident"][1:])}
     for name, (true, old, new) in (calibrated | MOVED).items():
-        for by in ("nothing", "scores"):
+        for by in WEIGHTED_BY:
             for n, m in ((300, 300), (2000, 500)):
                 rng, inside = np.random.default_rng([n, m]), np.zeros(2)
                 many = new(rng, 1_000_000)
@@ -179,7 +181,7 @@ def label_free_errors() -> Iterator[str]:
                         fresh,
                         weighting=by,
                         n_draws=10,
-                        seed=run,  # type: ignore
+                        seed=run,
                     ).calibration_error
                     seen = binned_error(fresh, happened)
                     inside += [found.low <= one <= found.high for one in (ece, seen)]
