@@ -20,6 +20,7 @@ from app.shared.reviews_here import Used
 from app.shared.sections import folded, sections
 from app.shared.task_choice import task_choice
 from kdcal_core.data import Choice, Doubt
+from kdcal_core.data.labels import doubts_of_roles
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.models import ModelInfo
 from kdcal_core.progress import Progress
@@ -186,7 +187,6 @@ def settle_doubts(review: Review) -> None:
 def _classes(review: Review) -> None:
     """What settles the doubts about which class a probability belongs to."""
     roles = review.roles
-    guessed = roles is not None and roles.class_by != "name"
     with st.container(horizontal=True):
         if may_be_swapped(review):
             first, second = (escape_markdown(name, 40) for name in review.classes)
@@ -201,7 +201,7 @@ def _classes(review: Review) -> None:
                 if review.scored:
                     _start_scoring(changed)
                 st.rerun()
-        if guessed and roles is not None and roles.outputs:
+        if roles is not None and doubts_of_roles(roles, review.classes):
             name = escape_markdown(roles.outputs[0][0], 40)
             if st.button(f"It is the probability of {name}", icon=":material/check:"):
                 confirm_class(session.workspace(), review.id)

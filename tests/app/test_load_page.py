@@ -399,6 +399,15 @@ def test_a_class_that_no_name_says_is_a_doubt_that_one_click_settles(app, texts)
     assert not _swaps(app)
 
 
+def test_rows_of_one_class_are_asked_no_question_without_its_words(app):
+    _upload(app, "calibration", "one.csv", b"label,proba\n" + b"yes,0.7\nyes,0.4\n" * 30)
+    settle(app)
+    assert not any(one.label.startswith("It is the probability") for one in app.button)
+    _press(app, "Score the rows")
+    settle(app)
+    assert "only the class 'yes'" in unescape(app.error[0].value)
+
+
 def test_a_guessed_class_can_be_confirmed_without_scoring_again(app):
     _upload(app, "calibration", "loans.csv", _csv(_column_of_no_class()))
     settle(app)
