@@ -19,8 +19,7 @@ from app.shared.labels import unique_labels
 from app.shared.reviews_here import Used
 from app.shared.sections import folded, sections
 from app.shared.task_choice import task_choice
-from kdcal_core.data import Choice, Doubt
-from kdcal_core.data.labels import doubts_of_roles
+from kdcal_core.data import Choice, Doubt, doubts_of_roles
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.models import ModelInfo
 from kdcal_core.progress import Progress

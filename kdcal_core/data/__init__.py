@@ -21,7 +21,7 @@ from kdcal_core.data.column_doubts import Choice, Doubt, Reading
 from kdcal_core.data.csv_tables import to_csv
 from kdcal_core.data.fitness import Fitness, RegressionFitness, fitness, regression_fitness
 from kdcal_core.data.frames import as_pandas
-from kdcal_core.data.labels import classes_of, encode_labels
+from kdcal_core.data.labels import classes_of, doubts_of_roles, encode_labels
 from kdcal_core.data.parquet_folder import allowed_roots
 from kdcal_core.data.pixel_columns import pixel_places
 from kdcal_core.data.readings import read_columns
@@ -109,6 +109,7 @@ __all__ = [
     "cluster_column",
     "column_names",
     "digest_arrays",
+    "doubts_of_roles",
     "encode_labels",
     "family_of",
     "feature_frame",
