@@ -177,5 +177,5 @@ if __name__ == "__main__":
         + "\n".join(group_rows())
         + "\n"
         + GROUP_WORDS
-        + "\n\nMeasured on 2026-11-30.\n",
+        + "\nMeasured on 2026-11-30.\n",
     )
