@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, closing, contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -178,7 +179,8 @@ def on_all_cores(
         ) as pool,
     ):
         try:
-            results = pool.map(work, items)
+            here = [copy_context() for _ in items]  # who is quiet here is so there
+            results = pool.map(lambda context, item: context.run(work, item), here, items)
             for at in range(len(items)):
                 report(at / len(items), note(at))
                 found.append(next(results))

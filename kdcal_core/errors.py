@@ -1,7 +1,11 @@
-"""The one error type for bad input: what is wrong, where, and how to fix it."""
+"""Bad input: one error type, which says what is wrong, where and how to fix it, and warnings."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 LONGEST_NAME = 200  # letters of a file's or column's name that are shown
@@ -102,6 +106,47 @@ def _rebuild(
 
 class InputWarning(UserWarning):
     """The input can be used, but the user should know what was done with it."""
+
+
+_said: ContextVar[list[str] | None] = ContextVar("said", default=None)
+
+
+def warn(sentence: str, *, stacklevel: int = 1) -> None:
+    """Issue an :class:`InputWarning`, or say the sentence to whoever is :func:`quiet`.
+
+    Parameters
+    ----------
+    sentence : str
+    stacklevel : int
+        As in ``warnings.warn``: 1 is the line that calls this.
+
+    Examples
+    --------
+    >>> with quiet() as said:
+    ...     warn("The quantiles cross.")
+    >>> said
+    ['The quantiles cross.']
+    """
+    said = _said.get()
+    if said is None:
+        warnings.warn(sentence, InputWarning, stacklevel=stacklevel + 1)
+    else:
+        said.append(sentence)
+
+
+@contextmanager
+def quiet() -> Iterator[list[str]]:
+    """Issue no :class:`InputWarning` inside; their sentences are in the list.
+
+    For this thread alone, unlike ``warnings.catch_warnings``, whose filters all threads share: two
+    fits at once would switch each other's off.
+    """
+    said: list[str] = []
+    token = _said.set(said)
+    try:
+        yield said
+    finally:
+        _said.reset(token)
 
 
 _LIBRARIES = {"sklearn": "scikit-learn", "xgboost": "xgboost-cpu"}

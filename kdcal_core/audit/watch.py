@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -31,7 +30,7 @@ from kdcal_core.data.equal_rows import row_keys
 from kdcal_core.diagnostics import (
     SequentialCalibration,
 )
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, quiet
 from kdcal_core.evaluation import held_out_answers, methods_of
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review, ReviewData, Which, open_doubts
@@ -181,8 +180,7 @@ def _calibrated(
     assert settings.method is not None
     calibration = sets.read("calibration")
     evaluation = sets.read("evaluation") if which == "evaluation" else None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)  # notes of the fit, which only Compare shows
+    with quiet():  # notes of the fit, which only Compare shows
         held = held_out_answers(
             methods_of([settings.method], settings.seed),
             ReviewData(calibration, evaluation, calibration.classes, {}),

@@ -5,7 +5,6 @@ Fitted state from a file is checked, so that predicting with it is safe.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -29,7 +28,7 @@ from kdcal_core.data import (
     encode_labels,
     is_text,
 )
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, warn
 from kdcal_core.statistics import Dependence, dependence_of, design_effect
 from kdcal_core.store.estimators import demand
 
@@ -232,11 +231,11 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
         if (sentence := self.few_rows(n_rows)) is not None:
             self._note(sentence)
 
-    def _note(self, sentence: str, *, warn: bool = False) -> None:
-        """Store a note for the user; ``warn`` if a number differs from the requested one."""
+    def _note(self, sentence: str, *, warns: bool = False) -> None:
+        """Store a note for the user, who is warned if a number differs from the requested one."""
         self.notes_ = (*self.notes_, sentence)
-        if warn:
-            warnings.warn(sentence, InputWarning, stacklevel=2)
+        if warns:
+            warn(sentence, stacklevel=2)
 
 
 def fit_effect(
@@ -334,10 +333,10 @@ class TopLabelCalibrator(Calibrator):
     @abstractmethod
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None: ...
 
-    def _note_class(self, label: int, words: str, *, warn: bool = False) -> None:
+    def _note_class(self, label: int, words: str, *, warns: bool = False) -> None:
         """Store the words after a class's name as a note of the fit and of the class."""
         self._class_notes = {**self._class_notes, label: (*self.notes_of(label), words)}
-        self._note(f"{self._class(label)}{words}", warn=warn)
+        self._note(f"{self._class(label)}{words}", warns=warns)
 
     def notes_of(self, label: int) -> tuple[str, ...]:
         """The notes on one class, each without the class's name.
@@ -383,7 +382,7 @@ class TopLabelCalibrator(Calibrator):
             self._note_class(
                 int(label),
                 f" is never predicted in the calibration set: {instead}.",
-                warn=True,
+                warns=True,
             )
         return np.where(seen, right / np.where(seen, positive, 1.0), overall)
 
@@ -415,7 +414,7 @@ class VectorCalibrator(TopLabelCalibrator):
             self._note(
                 f"{self._class(int(label))} does not occur among the calibration rows: its "
                 "probability is a guess that it is rare.",
-                warn=True,
+                warns=True,
             )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ from kdcal_core.blocks import one_thread
 from kdcal_core.calibration.calibrator_base import Calibrator, top_label
 from kdcal_core.calibration.calibrators import calibrator_entry
 from kdcal_core.data import FloatArray, IntArray, ScoredSet, as_pandas
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, warn
 from kdcal_core.models import Model
 from kdcal_core.progress import Progress
 
@@ -123,7 +122,7 @@ def fit_calibrator(
     finally:
         calibrator._class_names = None
     if (few := fitted.few_rows(rows.n_rows)) is not None:
-        warnings.warn(few, InputWarning, stacklevel=2)
+        warn(few, stacklevel=2)
     return fitted
 
 

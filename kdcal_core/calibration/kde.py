@@ -6,7 +6,6 @@ https://arxiv.org/abs/2207.06529
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -42,7 +41,7 @@ from kdcal_core.calibration.shrinkage import (
     pooled,
 )
 from kdcal_core.data import FloatArray, IntArray, check_weight
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, quiet
 from kdcal_core.store import storable
 from kdcal_core.store.estimators import LARGEST, check_array, demand
 from kdcal_core.text import counted
@@ -387,8 +386,7 @@ class TopLabelKDE(ShrunkConfidence):
         """A fit without curves and with the bandwidths of all rows, whose search is slow."""
         other: Self = clone(self).set_params(shrinkage=None)
         other.n_classes_, other.notes_ = self.n_classes_, ()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", InputWarning)
+        with quiet():
             other._place(proba, y, weight)
         other.bandwidths_, other.rule_bandwidths_ = self.bandwidths_, self.rule_bandwidths_
         return other
@@ -468,7 +466,7 @@ class TopLabelKDE(ShrunkConfidence):
             label,
             f" falls back to its overall confidence {self._conf1_[label]:.3f}"
             f"{drawn}: {reason}{wanted}.",
-            warn=True,
+            warns=True,
         )
         return reason
 
@@ -485,7 +483,7 @@ class TopLabelKDE(ShrunkConfidence):
                     label,
                     f": confidence falls as the score grows, from "
                     f"{confidence[0]:.3f} to {confidence[-1]:.3f}.",
-                    warn=True,
+                    warns=True,
                 )
 
     def _curve_of(self, label: int) -> Curve | None:
@@ -520,7 +518,7 @@ class TopLabelKDE(ShrunkConfidence):
                 label,
                 ": no bandwidth up to 20 times the range makes the curve smooth enough; the "
                 "largest is used.",
-                warn=True,
+                warns=True,
             )
         return bandwidth
 

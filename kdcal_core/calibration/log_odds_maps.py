@@ -198,7 +198,7 @@ class PlattScaling(_LogOddsMaps):
                     f"{self._class(label)}: the slope is negative "
                     f"({formatted(self.slopes_[at], '.3g')}), so a higher score means a lower "
                     "probability.",
-                    warn=True,
+                    warns=True,
                 )
 
     def check_state(self) -> None:
@@ -266,7 +266,7 @@ class BetaCalibration(_LogOddsMaps):
                 self._note(
                     f"{self._class(label)}: no rising curve fits, so its probability is the same "
                     "for all scores.",
-                    warn=True,
+                    warns=True,
                 )
 
     def check_state(self) -> None:

@@ -16,7 +16,6 @@ and the same rule among all 0.171.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
@@ -43,7 +42,7 @@ from kdcal_core.calibration.structured_scaling import (
 from kdcal_core.calibration.temperature import TemperatureScaling
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.splits import random_folds
-from kdcal_core.errors import InputWarning
+from kdcal_core.errors import quiet
 from kdcal_core.one_standard_error import SimplestChoice
 from kdcal_core.statistics import Dependence, design_of, log_losses, only, units
 from kdcal_core.store import storable
@@ -246,8 +245,7 @@ class RecommendedCalibrator(VectorCalibrator):
         """The candidate fitted on some rows, without warnings."""
         made = _MAKE[key]()
         made._class_names = self._class_names
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", InputWarning)
+        with quiet():
             made.fit(proba, y, design)
         made._class_names = None
         return made

@@ -28,7 +28,6 @@ the test rows, would have given -0.0048 and -0.0063.
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from numbers import Real
@@ -47,7 +46,7 @@ from kdcal_core.calibration.calibrator_base import (
 )
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.splits import random_folds
-from kdcal_core.errors import InputWarning
+from kdcal_core.errors import quiet
 from kdcal_core.statistics import CLIP, only, surprisal, units
 from kdcal_core.store.estimators import demand
 
@@ -195,8 +194,7 @@ class _Shrinkable(TopLabelCalibrator):
         """The same method fitted without shrinkage on some of the rows, without warnings."""
         other: Self = clone(self).set_params(shrinkage=None)
         other.n_classes_, other.notes_ = self.n_classes_, ()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", InputWarning)
+        with quiet():
             other._fit_alone(proba, y, weight)
         return other
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -12,7 +11,7 @@ from kdcal_core.checks.check import Check, Part
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.data import IntArray
 from kdcal_core.diagnostics import ANY_PART, RegionSearch, describe_regions, find_regions
-from kdcal_core.errors import InputWarning
+from kdcal_core.errors import quiet
 from kdcal_core.partition.tree import ALL_ROWS, BinnedInputs, bin_inputs, unusable_columns
 from kdcal_core.review import Limit
 
@@ -29,8 +28,7 @@ def _binned(evidence: Evidence) -> BinnedInputs | None:
     inputs = evidence.inputs()
     unusable = unusable_columns(inputs)
     kept = [name for name in inputs.columns if name not in unusable]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)  # pooled categories are named "other"
+    with quiet():  # pooled categories are named "other"
         return bin_inputs(inputs[kept]) if kept else None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from kdcal_core.data import IntArray, at_most, check_weight
 from kdcal_core.diagnostics import ratio_estimate
 from kdcal_core.diagnostics.influence import Influence, ratio_influence
 from kdcal_core.distributions import RegressionSet
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, quiet
 from kdcal_core.evaluation import MODEL, JudgedRecalibrators, Space, judge_recalibrators
 from kdcal_core.review import Limit
 
@@ -45,8 +44,7 @@ def _judged(evidence: Evidence) -> tuple[JudgedRecalibrators, RegressionSet]:
     if fit is not rows:
         at = _drawn(rows.n_rows, evidence.seed)
         judged, held = rows.only(at), space.judged[at]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)  # notes of a fit that Recalibration shows
+    with quiet():  # notes of a fit that Recalibration shows
         found = judge_recalibrators(
             QUICK_RECALIBRATORS,
             fitted,

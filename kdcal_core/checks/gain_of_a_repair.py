@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 from kdcal_core.checks.check import Check, Part, Repairs
 from kdcal_core.checks.evidence import Evidence
 from kdcal_core.data import FloatArray, check_weight
 from kdcal_core.diagnostics import ratio_estimate
 from kdcal_core.diagnostics.influence import Influence, ratio_influence
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, quiet
 from kdcal_core.evaluation import MEASURES, HeldOut, held_out_answers, methods_of
 from kdcal_core.review import Limit
 
@@ -24,8 +23,7 @@ def _needs(evidence: Evidence) -> str | None:
 
 def _answers(evidence: Evidence) -> HeldOut:
     assert evidence.review is not None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)  # notes of a fit that only Compare shows
+    with quiet():  # notes of a fit that only Compare shows
         return held_out_answers(
             methods_of(QUICK_CALIBRATORS, evidence.seed),
             evidence.review(),

@@ -6,7 +6,6 @@ Recalibration gives weighted samples (Torres et al., Alg. 1).
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -31,7 +30,7 @@ from kdcal_core.distributions.piecewise import (
     pick,
     rows_ascend,
 )
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, warn
 from kdcal_core.text import formatted, listed
 
 BELOW_ONE = 1 - 2.0**-53
@@ -421,11 +420,10 @@ def _judge_crossing(values: FloatArray) -> None:
             fix="Check the level of each column: are the columns reversed? If the model does "
             "predict quantiles that cross, sort those of each row first.",
         )
-    warnings.warn(
+    warn(
         f"The quantiles cross in {crossing.mean():.1%} of the rows ({count:,} of {n:,}), first in "
         f"row {int(np.flatnonzero(crossing)[0]) + 1:,}, and {falls.mean():.2%} of all "
         "neighbouring levels descend. They were sorted.",
-        InputWarning,
         stacklevel=3,
     )
 

@@ -5,7 +5,6 @@ They are compared on held-out rows and, where the model is loaded, on rows far f
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -21,7 +20,7 @@ from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.reliability import Reliability, confidence_reliability
 from kdcal_core.diagnostics.scores import BrierSplit, brier_parts, split_of_parts
 from kdcal_core.diagnostics.targets import check_level, check_seed, class_shares
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, warn
 from kdcal_core.evaluation.held_out import Judge, held_out_answers
 from kdcal_core.evaluation.measures import (
     MEASURES,
@@ -514,7 +513,7 @@ def _shared(review: ReviewData, notes: list[Note]) -> int | None:
     if (note := overlap_note(found)) is not None:
         notes.append(note)
         if note.about == "copies":
-            warnings.warn(note.sentence, InputWarning, stacklevel=3)
+            warn(note.sentence, stacklevel=3)
     return found.rows
 
 

@@ -6,7 +6,6 @@ Every recalibrator is measured on the same rows, which its fit has not seen.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -29,7 +28,7 @@ from kdcal_core.diagnostics.regression.distribution_scores import RegressionScor
 from kdcal_core.diagnostics.regression.fault import Fault
 from kdcal_core.diagnostics.regression.uniformity import UniformityTest
 from kdcal_core.distributions import PredictiveDistribution, RegressionSet, resolution_note
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, quiet
 from kdcal_core.evaluation.distribution_measures import regression_scores, row_measures
 from kdcal_core.evaluation.held_out import Judge
 from kdcal_core.evaluation.methods import FIT_ERRORS, why_it_failed
@@ -258,8 +257,7 @@ def judge_recalibrators(
                 f"There is no method {key!r}", fix=f"Choose among {', '.join(RECALIBRATORS)}."
             )
         report = part_of(progress, at / len(keys), (at + 1) / len(keys))
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", InputWarning)
+        with quiet() as said:
             try:
                 found, seconds, reason = _answered(rows, spec, given, n_folds, seed, report)
             except FIT_ERRORS as error:
@@ -267,9 +265,8 @@ def judge_recalibrators(
                     raise
                 failed[key] = why_it_failed(error)
                 continue
-        warned = (str(one.message) for one in caught if issubclass(one.category, InputWarning))
         answers[key] = found.kept(keep or np.asarray)
-        notes = tuple(dict.fromkeys([*reason, *warned]))
+        notes = tuple(dict.fromkeys([*reason, *said]))
         methods.append(_scores(rows, spec, found, model, seconds, notes, seed))
         model = model or found
     return JudgedRecalibrators(

@@ -5,7 +5,6 @@ Methods come from the registry or from the user; they are fitted here or by an e
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence, Sized
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -27,7 +26,7 @@ from kdcal_core.calibration import (
 )
 from kdcal_core.calibration.settings import configured
 from kdcal_core.data import FloatArray, IntArray, ScoredSet
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, quiet
 from kdcal_core.forks import Shared, copies_for
 from kdcal_core.models import Model
 from kdcal_core.progress import Progress, part_of
@@ -151,10 +150,7 @@ def run_tasks(
     asking = [at for at, task in enumerate(tasks) if task.method.asks_model]
     free = [at for at, task in enumerate(tasks) if not task.method.asks_model]
     if executor is not None:
-        # threads share one list of filters: each would restore it while others still warn
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", InputWarning)
-            _send(run, free, executor)
+        _send(run, free, executor)
         run.here(asking)
     elif copies := copies_for(len(free)):
         _share(run, asking, free, copies)
@@ -238,8 +234,7 @@ def _send(run: _Run, away: Sequence[int], executor: Executor) -> None:
 def carry_out(task: Task, progress: Progress | None = None) -> Answer:
     """Fit a method, time it and apply it. An error is reported and does not stop other methods."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", InputWarning)  # notes say it once, for all rows
+        with quiet():  # notes say it once, for all rows
             return _carried_out(task, progress)
     except FIT_ERRORS as error:
         return Answer(failure=why_it_failed(error))

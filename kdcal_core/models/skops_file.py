@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdcal_core.data import Task
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, warn
 from kdcal_core.models.fitted_parts import check_fitted
 from kdcal_core.models.formats import Content, Format, Library
 from kdcal_core.models.protocol import Model, Regressor
@@ -232,9 +232,8 @@ def load(
     check_fitted(model)
     versions = {str(w.message) for w in caught if "version" in type(w.message).__name__.lower()}
     if versions:
-        warnings.warn(
+        warn(
             f"The model was saved with another version of scikit-learn: {min(versions)}",
-            InputWarning,
             stacklevel=2,
         )
     return wrap(model, task=task)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kdcal_core.data import Family, Task
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, warn
 from kdcal_core.models.formats import Content, Format, Library
 from kdcal_core.models.output_meaning import (
     OutputKind,
@@ -267,10 +266,9 @@ def _load(path: Path, task: Task | None) -> Model | Regressor:
     with model_trial(few, n_bytes, first_bytes), guarded():
         program.check_size()
     if program.batch == 1:
-        warnings.warn(
+        warn(
             "The program was exported for one row at a time, which is slow; export it with "
             "dynamic_shapes=({0: torch.export.Dim.AUTO},) to let it take many.",
-            InputWarning,
             stacklevel=3,
         )
     network = Network(

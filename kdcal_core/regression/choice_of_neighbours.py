@@ -5,7 +5,6 @@ Space and number of neighbours are chosen by the cross-fitted CRPS of a whole gr
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +17,7 @@ from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.data.splits import at_most, fit_and_held, random_folds
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.distributions.wrapped import concatenate
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, quiet
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.regression.neighbour_search import (
     Kernel,
@@ -106,8 +105,7 @@ def cross_fitted(
     parts, places = [], []
     for i, (kept, held) in enumerate(fit_and_held(fold)):
         report(i / folds, f"Fold {i + 1} of {folds}")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", InputWarning)
+        with quiet():
             fitted = fit_together(
                 recalibrator_factory(),
                 distribution[kept],

@@ -5,7 +5,6 @@ Also nearest neighbour regression, with which Torres et al. compare: the neighbo
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -17,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.distributions import PredictiveDistribution, Weighted
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, quiet, warn
 from kdcal_core.progress import Progress
 from kdcal_core.regression.neighbour_recalibration import (
     FEWEST_TRIED,
@@ -188,10 +187,9 @@ class LocalRecalibration(NeighbourRecalibration):
         asked = self._wanted(len(y))
         self.k_ = min(asked, len(y))
         if self.radius is None and self.k != "auto" and self.k_ < asked:
-            warnings.warn(
+            warn(
                 f"There are {self.k_:,} calibration rows and k is {asked:,}: all rows are "
                 "neighbours of every row.",
-                InputWarning,
                 stacklevel=2,
             )
         self.bandwidth_ = self._chosen_bandwidth(distribution, y, space)
@@ -236,8 +234,7 @@ class LocalRecalibration(NeighbourRecalibration):
         if self.smoothing != "auto":
             return self._bandwidth()
         rows = np.random.default_rng([self.seed, 3]).permutation(len(y))[:TRIED_ROWS]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", InputWarning)
+        with quiet():
             found, weights = self._neighbours(space[rows], None)
         others = np.where(found.index == rows[:, np.newaxis], 0.0, weights)
         some = others.max(axis=1) > 0
@@ -287,11 +284,10 @@ class LocalRecalibration(NeighbourRecalibration):
         if n_lonely:
             nearest = kernel_weights(found.distance[lonely, :fewest], self.kernel)
             weights[lonely] = np.pad(nearest, ((0, 0), (0, most - fewest)))
-            warnings.warn(
+            warn(
                 f"{n_lonely:,} of {len(points):,} rows have fewer than {fewest} "
                 f"calibration rows within the radius {self.radius:g}: they use their {fewest} "
                 "nearest.",
-                InputWarning,
                 stacklevel=3,
             )
         return found, self._times_weight(weights, found.index)

@@ -11,7 +11,6 @@ each new row is compared with them. Such a file must be shared as the rows would
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,7 +22,7 @@ import pandas as pd
 from kdcal_core import __version__
 from kdcal_core.data import FAMILY_PARAMETERS, Family, as_pandas
 from kdcal_core.distributions import PredictiveDistribution
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, warn
 from kdcal_core.models import Features, Regressor, load_model
 from kdcal_core.models.coordinates import (
     CoordinatesRecord,
@@ -206,7 +205,7 @@ class LoadedRecalibrator:
             If it cannot be checked that the forecasts are from the recalibrated model.
         """
         if self.unchecked:
-            warnings.warn(self.unchecked, InputWarning, stacklevel=2)
+            warn(self.unchecked, stacklevel=2)
         frame = None if X is None or self.space is None else self._frame(X)
         at = None if self.space is None else self.space.of(distribution, frame, self.model)
         found: PredictiveDistribution = self.recalibrator.predict(distribution, at)

@@ -7,7 +7,6 @@ distributions that are far too narrow are widened.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, Self, get_args, runtime_checkable
@@ -21,7 +20,7 @@ from kdcal_core.data.array_checks import check_weight
 from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.distributions import Normal, PredictiveDistribution, randomised_pit
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, warn
 from kdcal_core.offers import offer
 from kdcal_core.statistics import Dependence, RowDesign
 from kdcal_core.store.estimators import check_array, demand
@@ -307,11 +306,10 @@ def count_outside(pit: FloatArray, *, stacklevel: int = 3) -> int:
     """
     outside = int(_is_outside(pit).sum())
     if outside > MANY_OUTSIDE * len(pit):
-        warnings.warn(
+        warn(
             f"{outside:,} of {len(pit):,} calibration outcomes lie outside the support of their "
             "distributions, and no recalibrated interval reaches them. Widen the "
             "stated spread first, or read the model's mean as a single number.",
-            InputWarning,
             stacklevel=stacklevel,
         )
     return outside

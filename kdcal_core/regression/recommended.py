@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from numbers import Integral, Real
@@ -16,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.data.splits import at_most
 from kdcal_core.distributions import PredictiveDistribution
-from kdcal_core.errors import InputWarning
+from kdcal_core.errors import quiet
 from kdcal_core.one_standard_error import SimplestChoice
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.regression.choice_of_neighbours import (
@@ -221,8 +220,7 @@ class RecommendedRecalibration(StoredRecalibrator):
             together = None if dependence is None else dependence.only(rows)
             of_rows = None if weight is None else weight[rows]
             self._choose(distribution[rows], y[rows], space[rows], together, of_rows, report)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", InputWarning)
+        with quiet():
             chosen = self._make(self.chosen_)
             self.recalibrator_: Recalibrator = fit_together(
                 chosen, distribution, y, space, dependence, weight

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,7 @@ from kdcal_core.data import (
     parameter_columns,
 )
 from kdcal_core.distributions import PredictiveDistribution, distribution_of
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, quiet
 from kdcal_core.models import Model, Regressor, load_model
 from kdcal_core.models.file_marks import refuse_other_model
 from kdcal_core.models.forecasts import model_forecasts
@@ -126,7 +125,7 @@ class FolderSource:
             )
         order = [list(classes).index(name) for name in known]
         calibrated = np.empty_like(found)
-        with warnings.catch_warnings(action="ignore", category=InputWarning):  # of the files alone
+        with quiet():  # of the files alone
             calibrated[:, order] = loaded.calibrated(found[:, order], frame).proba
         return calibrated
 

@@ -6,7 +6,6 @@ file, not its name on disk. They also describe a table's columns, from which rol
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -40,7 +39,7 @@ from kdcal_core.data.folder_parts import parts_of
 from kdcal_core.data.labels import odd_answers
 from kdcal_core.data.target_words import target_shows
 from kdcal_core.data.times import time_span
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, quiet
 from kdcal_core.models import Model, ModelInfo, Regressor, load_model, model_info
 from kdcal_core.progress import Progress, part_of, silent
 from kdcal_core.review.review import LOOKED_AT, ColumnInfo, SetInfo, TableInfo
@@ -133,15 +132,13 @@ def inspect_model(
     dict
         ``model``: a ModelInfo; ``roles``: Roles or None; ``notes``: the reader's warnings.
     """
-    with in_file(name), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", InputWarning)
+    with in_file(name), quiet() as said:
         model = _load(path, name, task, hint, progress)
         info = model_info(model, path, name)
     reading = None
     if frame_path is not None:
         reading = _read_columns(Table(read_frame(frame_path), digest, name), info, answers=answers)
-    notes = [str(one.message) for one in caught if issubclass(one.category, InputWarning)]
-    return {"model": asdict(info), "reading": asdict(reading) if reading else None, "notes": notes}
+    return {"model": asdict(info), "reading": asdict(reading) if reading else None, "notes": said}
 
 
 def read_again(

@@ -5,7 +5,6 @@ This module also scores a regression: its outcomes and the model's predictive di
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -43,7 +42,7 @@ from kdcal_core.distributions import (
     save_distribution,
     spread_of,
 )
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, quiet, warn
 from kdcal_core.jobs import trial
 from kdcal_core.models import Model, Regressor
 from kdcal_core.models.forecasts import checked_parameters, samples_of
@@ -238,9 +237,8 @@ def score_regression(
     with (
         in_file(table.name),
         in_rows_of(table.frame),
-        warnings.catch_warnings(record=True) as caught,
+        quiet() as said,
     ):
-        warnings.simplefilter("always", InputWarning)
         check_roles(
             table,
             roles,
@@ -255,7 +253,7 @@ def score_regression(
         distribution, spread = _distribution(table, model, roles, y, spread, dependence, progress)
         for note in (resolution_note(distribution), _unused_spread(table, model, roles)):
             if note:
-                warnings.warn(note, InputWarning, stacklevel=2)
+                warn(note, stacklevel=2)
         rmse = _rmse(y, distribution)
     path = Path(folder)
     (path / DISTRIBUTION).mkdir(mode=0o700, parents=True)
@@ -265,11 +263,10 @@ def score_regression(
     alone = weight is None and dependence is None
     write_regression_summary(path, distribution, y, true_mean, table.frame, independent=alone)
     outside = int(((distribution.cdf(y) <= 0.0) | (distribution.cdf_left(y) >= 1.0)).sum())
-    notes = tuple(str(one.message) for one in caught if issubclass(one.category, InputWarning))
     write_fitness(
         path,
         len(y),
-        lambda: regression_fitness(distribution.mean(), y, outside=outside, notes=notes),
+        lambda: regression_fitness(distribution.mean(), y, outside=outside, notes=tuple(said)),
     )
     seal_folder(path)
     return SetInfo(
@@ -280,7 +277,7 @@ def score_regression(
         rmse=rmse,
         outside=outside,
         spread=spread,
-        notes=notes,
+        notes=tuple(said),
         units=0 if dependence is None else dependence.n_units,
         span=() if roles.time is None else time_span(table.frame[roles.time]),
         # not the spread of single numbers, which clusters change

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kdcal_core.calibration import CALIBRATORS
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, quiet
 from kdcal_core.evaluation import Comparison, compare, compared_measures
 from kdcal_core.evaluation.held_out import Judge
 from kdcal_core.jobs.executors import chosen_executor
@@ -131,8 +130,7 @@ def compare_calibrators(sets: Sets, settings: ComparisonSettings) -> ComparisonR
     """
     sets.progress(0.0, "Reading the rows")
     data = review_data(sets.reader, with_model=True)
-    with chosen_executor() as executor, warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)  # the result's notes say the same
+    with chosen_executor() as executor, quiet():  # the result's notes say the same
         found = compare(
             settings.calibrators,
             data,

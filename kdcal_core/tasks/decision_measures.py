@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -19,7 +18,7 @@ from kdcal_core.diagnostics import (
     paired_net_benefit,
 )
 from kdcal_core.diagnostics.summaries import summary_decisions, summary_groups
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, quiet
 from kdcal_core.evaluation import held_out_answers, methods_of
 from kdcal_core.review import PARTS, Decision, Which, review_data
 from kdcal_core.tasks.counted_groups import with_class_groups
@@ -89,8 +88,7 @@ def repaired_decisions(sets: Sets, *, which: Which, event: int, method: str) -> 
 def _repaired(sets: Sets, which: Which, method: str) -> tuple[str, ScoredSet, ScoredSet]:
     """A calibrator's name, and the rows of a set as the model and as the calibrator state them."""
     review = review_data(sets.reader, with_model=False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)  # notes of the fit, which only Compare shows
+    with quiet():  # notes of the fit, which only Compare shows
         held = held_out_answers(
             methods_of([method], 0),
             review,

@@ -6,7 +6,6 @@ as ONNX. The second shows the effect of a file on a review's rows.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -28,7 +27,7 @@ from kdcal_core.calibration.export import (
 from kdcal_core.calibration.fitting import check_layer
 from kdcal_core.calibration.settings import configured
 from kdcal_core.diagnostics.calibrator_map import CalibratorMap, calibrator_map
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, quiet
 from kdcal_core.evaluation import Comparison, Gain, compare
 from kdcal_core.progress import part_of
 from kdcal_core.review import Part, Review, ReviewData, review_data
@@ -414,8 +413,7 @@ def try_calibrator(
         loaded.calibrated(rows.proba, data.inputs.get(judged))  # warns about other columns
     # a copy of the rows: the calibration set's own object would be cross-fitted
     inputs = {**data.inputs, "evaluation": data.inputs[judged]}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)  # about the rows that both sets share
+    with quiet():  # about the rows that both sets share
         found = compare(
             [(_KEY, AsFitted(loaded.calibrator, loaded.predict_proba))],
             replace(data, evaluation=replace(rows), inputs=inputs),

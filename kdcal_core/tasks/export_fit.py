@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -16,7 +15,7 @@ from kdcal_core.calibration.export import CalibratorCard, CardEstimate, DataMark
 from kdcal_core.calibration.fitting import check_layer, layer_inputs
 from kdcal_core.calibration.settings import title_of
 from kdcal_core.data import FloatArray
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, quiet
 from kdcal_core.evaluation import MEASURES, Comparison, Gain, compare
 from kdcal_core.evaluation.paired import LEAST_ROWS
 from kdcal_core.progress import Progress, part_of
@@ -151,8 +150,7 @@ def fit_and_judge(reader: ReviewReader, wanted: Wanted, progress: Progress) -> F
         check_layer(wanted.calibrator)
         progress(0.03, "Computing the model's hidden layer")
         data = at_layer(rows, wanted.layer)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)  # the notes say the same
+    with quiet():  # the notes say the same
         fitted, seconds = _fitted(data, wanted, part_of(progress, 0.05, 0.35))
         found, why_not = _judged(data, wanted, fitted, part_of(progress, 0.35, 1.0))
     n_training = _n_training(data, wanted.calibrator)

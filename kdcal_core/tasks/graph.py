@@ -6,7 +6,6 @@ Gamma, variance and floor can be changed later without a fit: measures use the v
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,7 +22,7 @@ from kdcal_core.calibration import (
 from kdcal_core.calibration.graph.forest_and_network import KernelDensityCalibrator
 from kdcal_core.calibration.graph.gamma_floor_blend import Blend
 from kdcal_core.data import FloatArray, IntArray, row_dependence, weight_column
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, quiet
 from kdcal_core.jobs.executors import chosen_executor
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review
@@ -264,8 +263,7 @@ def fit_graph(sets: Sets, settings: GraphSettings) -> GraphRun:
         )
     else:
         inside = calibrator.held_out(y, together)
-    with chosen_executor() as executor, warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)  # the calibrator's notes say the same
+    with chosen_executor() as executor, quiet():  # the calibrator's notes say the same
         with in_file(reader.name("calibration")), in_rows_of(X):
             proba = predict(model, X, model.classes, part_of(progress, 0.0, 0.05))
         with in_file(reader.name(reader.reference)), in_rows_of(given.get("X_partition", X)):

@@ -7,7 +7,6 @@ of each row.
 from __future__ import annotations
 
 import json
-import warnings
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -25,7 +24,7 @@ from kdcal_core.diagnostics import (
     find_regions,
 )
 from kdcal_core.diagnostics.regression.local_faults import OTHERS
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, quiet
 from kdcal_core.partition.tree import BinnedInputs, bin_inputs, unusable_columns
 from kdcal_core.review import Part, Which, input_columns, left_out
 from kdcal_core.store import decode, load
@@ -291,8 +290,7 @@ def is_regression(sets: Sets) -> bool:
 
 def _binned(sets: Sets, which: Which, frame: pd.DataFrame) -> BinnedInputs:
     def make() -> BinnedInputs:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", InputWarning)  # pooled categories are named "other"
+        with quiet():  # pooled categories are named "other"
             return bin_inputs(frame)
 
     sets.progress(0.1, "Coding the inputs")
@@ -310,8 +308,7 @@ def _training(
         known = reader.frame("training")
         name = reader.name("training")
         y = target_labels(known, reader.roles, reader.review.classes, file=name)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", InputWarning)
+        with quiet():
             inputs = bin_inputs(known[list(frame.columns)])
             return inputs, y, bin_inputs(frame, like=inputs.columns)
 

@@ -6,7 +6,6 @@ Durfee et al. by where classes differ, and reports the faults in its regions.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ import numpy as np
 from kdcal_core.calibration.regions.one_tree import class_target, min_rows_of
 from kdcal_core.data import IntArray, ScoredSet
 from kdcal_core.diagnostics import RegionSearch, describe_regions, find_regions
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, quiet
 from kdcal_core.partition.tree import BinnedInputs, Gini, bin_inputs, grow_tree, unusable_columns
 from kdcal_core.progress import part_of
 from kdcal_core.review import Review, Which
@@ -182,8 +181,7 @@ def search_regions(sets: Sets, settings: RegionSearchSettings) -> RegionSearchRu
             "The table holds no inputs to divide into regions",
             fix="Add a table with the rows' features, or columns that describe them.",
         )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)  # pooled categories are named "other"
+    with quiet():  # pooled categories are named "other"
         binned = bin_inputs(inputs[kept])
     found = find_regions(
         reader.scored(settings.which),

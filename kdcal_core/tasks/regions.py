@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,7 @@ from kdcal_core.calibration import Calibrator, calibrator_entry
 from kdcal_core.calibration.regions import HeterogeneousCalibrator
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics import Estimate, PairedAuc
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, quiet
 from kdcal_core.evaluation import MODEL, Note, beside_model, held_out_answers, methods_of
 from kdcal_core.evaluation.overlap import overlap, overlap_note
 from kdcal_core.evaluation.second_model import SecondModel
@@ -358,8 +357,7 @@ def _repaired(
     for at, key in enumerate(keys):
         title = _title(key, settings)
         calibrator = replace(methods_of([_calibrator(key, settings)])[1], key=key, name=title)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", InputWarning)  # the fit's notes say the same
+        with quiet():  # the fit's notes say the same
             try:
                 found = held_out_answers(
                     [model, calibrator],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, Literal
 
 from kdcal_core.diagnostics import pit_histogram, quantile_reliability
 from kdcal_core.distributions import FAMILIES
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, quiet
 from kdcal_core.evaluation import (
     MEASURES,
     MODEL,
@@ -156,8 +155,7 @@ def fit_and_judge_repair(
         )
     progress(0.8, f"Fitting: {spec.title}")
     start = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", InputWarning)
+    with quiet() as said:
         own = {key: value for key, value in given.items() if key in spec.settings}
         recalibrator = fit_together(
             spec.make(**own), fit.distribution, fit.y, space.calibration, fit.grouping, fit.weight
@@ -172,9 +170,8 @@ def fit_and_judge_repair(
         )
         for pit in pits
     )
-    warned = [str(one.message) for one in caught if issubclass(one.category, InputWarning)]
     reason = getattr(recalibrator, "reason_", None)
-    notes = dict.fromkeys([*([reason] if reason else []), *warned])
+    notes = dict.fromkeys([*([reason] if reason else []), *said])
     if fit.weight is not None:
         notes[WEIGHTED] = None
     card = _card(review, settings, recalibrator, encoding, found.methods, list(notes))

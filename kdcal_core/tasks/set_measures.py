@@ -7,7 +7,6 @@ review, or estimators that hold them.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict, TypeVar
@@ -63,7 +62,7 @@ from kdcal_core.diagnostics.summaries import (
     summary_scores,
     summary_tiles,
 )
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, quiet
 from kdcal_core.evaluation import MEASURES, Losses, estimates_of, influences_of, losses_by_class
 from kdcal_core.evaluation.overlap import Note, SetRows, cluster_note, shared, shared_note
 from kdcal_core.review import ReviewReader, Which
@@ -383,7 +382,7 @@ def class_curves(
     rows = sets.summary(which)
     distinct = None if rows is None else distinct_rows(rows)
     if distinct is not None:
-        with warnings.catch_warnings(action="ignore", category=InputWarning):  # as in `fitted`
+        with quiet():  # as in `fitted`
             first = TopLabelKDE(bandwidth).fit_counts(*distinct)
     else:
         first = fitted(TopLabelKDE(bandwidth), sets.read(which))
@@ -504,8 +503,7 @@ def _predicted_as(scored: ScoredSet, label: int) -> ScoredSet:
 def fitted(calibrator: Calibrator, scored: ScoredSet) -> Calibrator:
     """The calibrator, fitted on the set without warnings."""
     # the page shows the fitted calibrator's notes, which say the same as the warnings
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)
+    with quiet():
         return calibrator.fit(scored.proba, scored.y, sample_weight=scored.design)
 
 

@@ -1,7 +1,5 @@
 """Cross-fitted distributions: the rows' order, the folds' independence, mixed families."""
 
-import warnings
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,7 +7,7 @@ from scipy import stats
 from kdcal_core.data.splits import random_folds
 from kdcal_core.distributions import Gamma, Normal, Weighted, randomised_pit
 from kdcal_core.distributions.wrapped import concatenate
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, warn
 from kdcal_core.regression import IsotonicRecalibration, Recalibrator, cross_fitted
 
 
@@ -17,7 +15,7 @@ class Spy:
     """Predicts the mean of the outcomes it was fitted on, and warns as a fit may."""
 
     def fit(self, distribution, y, space=None):
-        warnings.warn("few rows", InputWarning, stacklevel=2)
+        warn("few rows")
         assert space is None or len(space) == len(y)
         self.mean = y.mean()
         return self

@@ -24,7 +24,6 @@ shrinkage, and a file without the parameter is read as None.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,7 +48,7 @@ from kdcal_core.calibration.graph.estimator import (
     estimator_parts,
 )
 from kdcal_core.data import FloatArray, as_pandas
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, warn
 from kdcal_core.models import Features, HasLayers, Model, load_model, wrap_model
 from kdcal_core.models.file_marks import refuse_other_model
 from kdcal_core.models.protocol import file_digest
@@ -232,7 +231,7 @@ class LoadedCalibrator:
     def calibrated(self, proba: Any, X: Features | None = None) -> Calibrated:
         """Probabilities, predicted class and its confidence; arguments as above."""
         if self.unchecked:
-            warnings.warn(self.unchecked, InputWarning, stacklevel=3)
+            warn(self.unchecked, stacklevel=3)
         proba = self.calibrator._checked(proba, self.card.classes)
         return calibrated(self.calibrator, proba, self._inputs(X))
 

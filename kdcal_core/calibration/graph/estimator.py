@@ -6,7 +6,6 @@ answers for them, so any other model is refused.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping
 from concurrent.futures import Executor
@@ -50,7 +49,7 @@ from kdcal_core.calibration.graph.placement import (
     warn_of_unseen_classes,
 )
 from kdcal_core.data import FloatArray, IntArray, check_weight
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, warn
 from kdcal_core.models import Model, fingerprint, wrap_model
 from kdcal_core.models.coordinates import (
     CoordinatesRecord,
@@ -284,11 +283,10 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
             if len(y_held):
                 held = self._read(model, X_held, y_held, dependence_holdout, sample_weight_holdout)
         if held is None:
-            warnings.warn(
+            warn(
                 "There are too few rows to hold any out: gamma is the largest given one, "
                 "a floor set from the data is the paper's constant instead, and the model's "
                 "probabilities are not blended in.",
-                InputWarning,
                 stacklevel=2,
             )
         blends = self.inside == "blend" and held is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from concurrent.futures import Executor
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self, cast
@@ -26,7 +25,7 @@ from kdcal_core.calibration.graph.placement import (
     take,
 )
 from kdcal_core.data import FloatArray, IntArray, check_weight
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, quiet
 from kdcal_core.models import Model, wrap_model
 from kdcal_core.models.coordinates import Scale
 from kdcal_core.models.protocol import HasCodes
@@ -431,15 +430,13 @@ class KernelDensityCalibrator(Calibrator):
             trained = self._labels_of(y_partition, len(X_partition))
             rows = X_partition, names[trained], *rows
             of_rows = {f"{name}_holdout": given for name, given in of_rows.items()}
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", InputWarning)
+        with quiet() as said:
             self.estimator_ = self._estimator(opened, X).fit(
                 *rows, **of_rows, progress=progress, executor=executor
             )
         self.estimator_.graph_ = self._at_settings(self.estimator_.graph_)
-        for one in caught:
-            if issubclass(one.category, InputWarning):
-                self._note(str(one.message), warn=True)
+        for sentence in said:
+            self._note(sentence, warns=True)
         self._note_few(len(y))
         return self
 

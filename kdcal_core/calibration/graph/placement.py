@@ -7,7 +7,6 @@ activations of a network.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ from kdcal_core.data import FloatArray, IntArray, as_pandas, encode_labels
 from kdcal_core.data.array_checks import check_labels
 from kdcal_core.data.equal_rows import are_fine, equal_rows, row_keys
 from kdcal_core.data.frames import refuse_sparse
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, warn
 from kdcal_core.models import (
     Features,
     HasCodes,
@@ -216,7 +215,7 @@ def warn_of_overlap(X: Features, y: IntArray, X_holdout: Features, y_holdout: In
     found = equal_rows(row_keys(X, y), row_keys(X_holdout, y_holdout), fine=are_fine(X, X_holdout))
     sentence = found.words("held-out set", "fit set", _HARM) if found.beyond_chance else None
     if sentence is not None:
-        warnings.warn(sentence, InputWarning, stacklevel=4)
+        warn(sentence, stacklevel=4)
 
 
 def warn_of_unseen_classes(y: IntArray, classes: Sequence[str], *, blends: bool) -> None:
@@ -232,10 +231,9 @@ def warn_of_unseen_classes(y: IntArray, classes: Sequence[str], *, blends: bool)
         return
     named = listed(repr(classes[at][:40]) for at in unseen)
     inside = "stays the model's own" if blends else "is 0"
-    warnings.warn(
+    warn(
         f"The rows of the fit have no row of class {named}: inside the data its probability "
         f"{inside}. Give rows of every class.",
-        InputWarning,
         stacklevel=3,
     )
 
@@ -393,10 +391,9 @@ def warn_of_other_activations(model: Model) -> None:
     """Warn and return a note where a network's codes do not describe its whole partition."""
     others = other_activations(model)
     if others and isinstance(model, HasCodes) and not isinstance(model, HasHead):
-        warnings.warn(
+        warn(
             f"Some activations of the network are not ReLU ({', '.join(others)}): the kernel "
             "counts its ReLU layers only.",
-            InputWarning,
             stacklevel=4,
         )
 

@@ -18,7 +18,6 @@ with an overfitted network, three seeds each, log loss and AUROC of test rows):
 
 from __future__ import annotations
 
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -39,7 +38,7 @@ from kdcal_core.calibration.regions.region_layers import (
 )
 from kdcal_core.calibration.regions.scores_and_hierarchy import Scores
 from kdcal_core.data import FloatArray
-from kdcal_core.errors import InputWarning
+from kdcal_core.errors import quiet
 from kdcal_core.text import counted
 
 if TYPE_CHECKING:
@@ -71,16 +70,12 @@ def fit_forest(settings: Any, rows: FitRows) -> PartitionFit:
     def layer(number: int) -> tuple[Layer, Tally]:
         tree = _tree(settings, grown_on, criterion, rows, number)
         leaf, hierarchy = tree.apply(inputs), hierarchy_of(tree)
-        fit = fit_maps(settings.calibrator, scores, leaf, hierarchy, pooling=settings.pooling)
+        with quiet():
+            fit = fit_maps(settings.calibrator, scores, leaf, hierarchy, pooling=settings.pooling)
         return Layer(tree, fit.maps), tally(fit, scores, leaf, tree.n_leaves)
 
     fitted = [layer(0)]  # also prepares what the others share
-    with (
-        warnings.catch_warnings(),
-        ThreadPoolExecutor(cores(), thread_name_prefix="kdcal-forest") as pool,
-    ):
-        # threads share one list of filters, and each would restore it while others still warn
-        warnings.simplefilter("ignore", InputWarning)
+    with ThreadPoolExecutor(cores(), thread_name_prefix="kdcal-forest") as pool:
         try:
             for one in pool.map(layer, range(1, settings.n_trees)):
                 rows.report(len(fitted) / settings.n_trees, f"Partition {len(fitted):,} fitted")

@@ -5,7 +5,6 @@ The densities are kernel densities of the top label (Salamon et al.).
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +24,7 @@ from kdcal_core.calibration.regions.scores_and_hierarchy import (
 )
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_sums
-from kdcal_core.errors import InputWarning
+from kdcal_core.errors import quiet
 from kdcal_core.store import storable
 from kdcal_core.store.estimators import check_array, demand
 
@@ -322,8 +321,7 @@ def _fitted(
     proba: FloatArray, y: IntArray, weight: FloatArray, shrinkage: str | float
 ) -> TopLabelKDE:
     """A fit without its warnings, because pooling covers the classes that a region lacks."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)
+    with quiet():
         return TopLabelKDE(shrinkage=shrinkage).fit(proba, y, weight)
 
 

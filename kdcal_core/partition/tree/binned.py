@@ -7,7 +7,6 @@ keep a code of their own are found from its values.
 
 from __future__ import annotations
 
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from kdcal_core.blocks import cores
 from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.splits import at_most
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputError, warn
 from kdcal_core.store import storable
 from kdcal_core.text import and_more
 
@@ -507,11 +506,10 @@ def _warn_of_pooled(
         if column.pooled:
             place = f"file {file!r}, " if file is not None else ""
             n = frame.iloc[:, position].nunique()
-            warnings.warn(
+            warn(
                 f"A column of the inputs has {n:,} categories: the rarest "
                 f'{n - column.bins + 1:,} of them are taken as one, "other" '
                 f"({place}column {column.name!r})",
-                InputWarning,
                 stacklevel=3,
             )
 
