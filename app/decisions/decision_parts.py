@@ -125,7 +125,7 @@ def decided(review: Review, which: Which, event: int) -> Decided | None:
         persist_state="session",
         on_change=_keep_threshold,
         args=(review.id, review.classes[event], key),
-        width=420 if len(review.classes) == 2 else 300,  # the choice of a class stands there too
+        width=420 if len(review.classes) == 2 else 280,  # the choice of a class stands there too
     )
     if decision.threshold is None:
         st.caption(f"No threshold is chosen yet. {_start_words(decision, name)}", width=220)

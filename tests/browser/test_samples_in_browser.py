@@ -26,7 +26,7 @@ pytestmark = pytest.mark.browser
 PAGES = {
     "adult": ("overview", "reliability", "decisions", "confidence_by_class", "regions", "watch"),
     "xor_forest": ("out_of_distribution", "posterior_map", "export"),
-    "digits": ("overview",),
+    "digits": ("overview", "decisions"),
     "heteroscedastic": ("overview", "pit"),
     "diamonds_quantiles": ("pit",),
 }
