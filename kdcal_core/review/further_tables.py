@@ -6,7 +6,7 @@ removing one therefore does not change the scores of the review.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -49,17 +49,11 @@ def add_training(
         true class.
     """
 
-    _roles_of(workspace.read(review_id))
-    with (
-        one_file_at_a_time(workspace, review_id, cancelled),
-        read_upload(workspace, review_id, source, name, progress, cancelled) as (table, _),
-    ):
+    def change(review: Review, table: TableInfo) -> Review:
+        check_aside(review, table, foreign=False)
+        return replace(without_place_note(review, name), training=table)
 
-        def change(review: Review) -> Review:
-            check_aside(review, table, foreign=False)
-            return replace(without_place_note(review, name), training=table)
-
-        return change_review(workspace, review_id, change)
+    return _add(workspace, review_id, source, name, progress, cancelled, change)
 
 
 def add_foreign(
@@ -83,18 +77,31 @@ def add_foreign(
     InputError
         If there is no calibration table yet, the file is not a table, or it lacks a feature.
     """
+
+    def change(review: Review, table: TableInfo) -> Review:
+        check_aside(review, table, foreign=True)
+        foreign = {**review.foreign, name: table}
+        return replace(without_place_note(review, name), foreign=foreign)
+
+    return _add(workspace, review_id, source, name, progress, cancelled, change)
+
+
+def _add(
+    workspace: Workspace,
+    review_id: str,
+    source: BinaryIO | Path,
+    name: str,
+    progress: Progress | None,
+    cancelled: Cancelled | None,
+    change: Callable[[Review, TableInfo], Review],
+) -> Review:
+    """Read a table of a review that has a calibration set, and change the review by it."""
     _roles_of(workspace.read(review_id))
     with (
         one_file_at_a_time(workspace, review_id, cancelled),
         read_upload(workspace, review_id, source, name, progress, cancelled) as (table, _),
     ):
-
-        def change(review: Review) -> Review:
-            check_aside(review, table, foreign=True)
-            foreign = {**review.foreign, name: table}
-            return replace(without_place_note(review, name), foreign=foreign)
-
-        return change_review(workspace, review_id, change)
+        return change_review(workspace, review_id, lambda review: change(review, table))
 
 
 def remove_foreign(workspace: Workspace, review_id: str, name: str) -> Review:
@@ -128,17 +135,12 @@ def add_watched(
         If there is no calibration table yet, the file is not a table, or it lacks a column that
         the model needs, or one of the predictions.
     """
-    _roles_of(workspace.read(review_id))
-    with (
-        one_file_at_a_time(workspace, review_id, cancelled),
-        read_upload(workspace, review_id, source, name, progress, cancelled) as (table, _),
-    ):
 
-        def change(review: Review) -> Review:
-            check_watched(table, review)
-            return replace(review, watched={**review.watched, name: table})
+    def change(review: Review, table: TableInfo) -> Review:
+        check_watched(table, review)
+        return replace(review, watched={**review.watched, name: table})
 
-        return change_review(workspace, review_id, change)
+    return _add(workspace, review_id, source, name, progress, cancelled, change)
 
 
 def remove_watched(workspace: Workspace, review_id: str, name: str) -> Review:
