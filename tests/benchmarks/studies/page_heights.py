@@ -1,13 +1,14 @@
 """The height of every page of every sample, in a laptop's window, with all its sections.
 
-``python -m tests.benchmarks.studies.page_heights`` prints a line for each page, the worst first:
-pixels of the page with its highest section, and where its main picture ends. DESIGN.md allows three
-screens of 768 pixels, and the picture within the first. It takes some ten minutes.
+``python -m tests.benchmarks.studies.page_heights [PAGE ...]`` prints a line for each, the worst
+first: pixels of the page with its highest section, and where its main picture ends. DESIGN.md
+allows three screens of 768 pixels, and the picture within the first. It takes some ten minutes.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -39,6 +40,7 @@ def start(app: App, name: str) -> None:
     if button.count() and button.is_enabled():
         button.click()
         button.wait_for(state="detached", timeout=180_000)
+        app.page.get_by_role("tab").first.wait_for(timeout=180_000)
         app.idle(180)
 
 
@@ -66,7 +68,8 @@ def main() -> None:
             for sample in samples():
                 review = start_sample(Workspace(Path(home)), sample.name)
                 for name, place in places().items():
-                    if sample.task not in place.tasks or name in WITHOUT_REVIEW:
+                    asked = not sys.argv[1:] or name in sys.argv[1:]
+                    if sample.task not in place.tasks or name in WITHOUT_REVIEW or not asked:
                         continue
                     app.open(f"{name}?review={review.id}")
                     app.idle(180)
