@@ -33,7 +33,7 @@ NEAR = (50, 100, 250, 500, 1000)
 DEFAULT_NEAR = 250
 DRAWN = 12
 PAGE_ROWS = 200
-_TABLE_HEIGHT = 220  # pixels: the page keeps to three screens, and more rows scroll
+_TABLE_HEIGHT = 148  # pixels: the page keeps to three screens, and more rows scroll
 
 
 def densities(view: View, shown: ShownRows) -> None:

@@ -198,11 +198,12 @@ def pit_panels(panels: Sequence[PitPanel], *, dark: bool = False, columns: int =
         )
         for shown in panels
     ]
+    several = 150 if columns == 1 else 170  # a column of two ends in the first screen
     figure = new_panels(
         titles,
         dark,
         columns=columns,
-        height=204 if len(panels) <= columns else 170,
+        height=204 if len(panels) <= columns else several,
         x_title="PIT",
         y_title="Relative density",
         x_axis=_pit_axis(),
