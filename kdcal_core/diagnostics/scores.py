@@ -530,15 +530,17 @@ def _decompose(
     dependence = found[0].dependence
     parts, likely = np.zeros((3, n)), np.zeros((2, n))
     cells = [fine_cells(target) for target in found]
-    floor = sum(expected_miscalibration(one, rng) for one in cells)
+    floor = sum(expected_miscalibration(one, rng) for one in cells) if dependence is None else 0.0
     draws, truths = interval_draws(len(found)), []
     for target, one in zip(found, cells, strict=True):
         parts += split_rows(target)
         table = bin_table(target, edges_for(target, LIKELY_BINS, "quantile"))
-        truths.append(LikelyTruth.of(one, table, draws, rng, overall_effect(target)))
+        truths.append(LikelyTruth.of(one, table, draws, rng, overall_effect(target), target))
         best = np.square(truths[-1].at(target.score) - target.hit)
         base = np.square(float(weight @ target.hit / weight.sum()) - target.hit)
         likely += np.square(target.score - target.hit) - best, base - best
+    if dependence is not None:
+        floor = float(sum(one.noise[0].mean() for one in truths))
     means = [mean_interval(values, weight, level, dependence=dependence) for values in parts]
     fixed = [mean_interval(values, weight, level, dependence=dependence) for values in likely]
     halves = (fixed[0][2] - fixed[0][0], fixed[1][2] - fixed[1][0])

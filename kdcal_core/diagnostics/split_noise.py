@@ -6,21 +6,23 @@ parts come out too large, by the same excess.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.sparse import coo_array
 
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.error_interval import inverted_test, likely_gaps, tried_errors
 from kdcal_core.diagnostics.reliability import FineCells, isotonic_values
-from kdcal_core.diagnostics.targets import BinTable, bin_chance, with_doubt
-from kdcal_core.statistics import binomial_draws, normal_quantile
+from kdcal_core.diagnostics.targets import BinTable, Target, bin_chance, with_doubt
+from kdcal_core.statistics import binomial_draws, normal_quantile, small_sample_factor
 
 NULL_DRAWS = 50
 _DRAWS, _ALL_DRAWS = (50, 200), 2_000  # fewest and most of each target, and of all together
 _VALUES = 1_000
 _NO_FAULT = 1e-9
+_MOST_UNITS = 2000
 
 
 def interval_draws(n_targets: int) -> int:
@@ -35,7 +37,12 @@ def interval_draws(n_targets: int) -> int:
 
 
 def excesses(
-    cells: FineCells, chance: FloatArray, draws: int, rng: np.random.Generator, effect: float = 1.0
+    cells: FineCells,
+    chance: FloatArray,
+    draws: int,
+    rng: np.random.Generator,
+    effect: float = 1.0,
+    away: FloatArray | None = None,
 ) -> FloatArray:
     """By how much an isotonic curve scores better on its own rows than the truth, (draws,).
 
@@ -46,7 +53,10 @@ def excesses(
     chance : (C,) array
         The truth, from which outcomes are drawn; the mean of a cell's rows.
     effect : float
-        By how much dependence of the rows multiplies their noise.
+        By how much dependence of the rows multiplies their noise, where only cells are known.
+    away : (draws, C) array, optional
+        Noise of the cells' frequencies, in place of that of independent rows; see
+        :func:`noise_of_units`.
 
     Examples
     --------
@@ -56,12 +66,38 @@ def excesses(
     """
     n = np.maximum(np.rint(cells.weight**2 / cells.weight_sq / effect), 1.0)
     found = np.empty(draws)
-    for at, hits in enumerate(binomial_draws(rng, n, chance, draws)):
-        drawn = FineCells(cells.score, cells.weight, cells.weight_sq, hits / n * cells.weight)
-        rate = hits / n
+    rates: Iterable[FloatArray]
+    if away is None:
+        rates = (hits / n for hits in binomial_draws(rng, n, chance, draws))
+    else:
+        rates = chance + away
+    for at, rate in enumerate(rates):
+        drawn = FineCells(cells.score, cells.weight, cells.weight_sq, rate * cells.weight)
         excess = np.square(chance - rate) - np.square(isotonic_values(drawn) - rate)
         found[at] = float(cells.weight @ excess / cells.weight.sum())
     return found
+
+
+def noise_of_units(
+    target: Target, cells: FineCells, likely: FloatArray, draws: int, rng: np.random.Generator
+) -> FloatArray | None:
+    """Noise of the cells' frequencies of dependent rows, (draws, C); None of independent ones.
+
+    The rows' residuals about ``likely`` (C,) are multiplied by random normal numbers, which rows of
+    one cluster share and those of near times nearly do (the wild bootstrap; Shao 2010). A larger
+    variance of independent outcomes would not do: an isotonic curve fits more of noise that every
+    row has for itself than of as much noise that clusters share.
+    """
+    if target.dependence is None:
+        return None
+    few = target.dependence.coarser(_MOST_UNITS)
+    index = np.searchsorted((cells.score[1:] + cells.score[:-1]) / 2, target.score)
+    values = target.weight * (target.hit - likely[index])
+    shape = (few.n_units, len(cells.score))
+    sums = coo_array((values, (few.unit, index)), shape=shape).tocsr()
+    each = replace(few, unit=np.arange(few.n_units)).alike(rng, draws)
+    factor = small_sample_factor(few.n_units, few.lags) ** 0.5
+    return np.asarray(factor * (sums.T @ each).T / cells.weight)
 
 
 def expected_miscalibration(cells: FineCells, rng: np.random.Generator) -> float:
@@ -100,8 +136,12 @@ class LikelyTruth:
         draws: int,
         rng: np.random.Generator,
         effect: float = 1.0,
+        target: Target | None = None,
     ) -> LikelyTruth:
-        """From cells of rows and the ten bins; ``effect`` as for :func:`excesses`."""
+        """From cells of rows and the ten bins; ``effect`` as for :func:`excesses`.
+
+        With the ``target`` of the rows, from which their dependence is known better.
+        """
         some = table.count > 0
         score, chance, rows = table.score[some], bin_chance(table)[some], table.effective[some]
         variance = chance * (1.0 - chance) / np.maximum(rows, 1.0)
@@ -110,7 +150,8 @@ class LikelyTruth:
         moved = np.clip(stated + np.interp(stated, score, gap), 0.0, 1.0)
         curve = FineCells(cells.score, cells.weight, cells.weight_sq, cells.weight * moved)
         likely = isotonic_values(curve)
-        first, second = (excesses(cells, one, draws, rng, effect) for one in (stated, likely))
+        away = None if target is None else noise_of_units(target, cells, likely, draws, rng)
+        first, second = (excesses(cells, one, draws, rng, effect, away) for one in (stated, likely))
         kish = float(cells.weight.sum() ** 2 / cells.weight_sq.sum())
         return cls(cells, likely, kish / effect, (first, second))
 

@@ -142,7 +142,9 @@ class SetOverview:
 
 
 @review_task(
-    "Measuring all rows, with intervals", reads=the_set, edition=f"{SUMMED}, scores of rows"
+    "Measuring all rows, with intervals",
+    reads=the_set,
+    edition=f"{SUMMED}, scores of rows, splits by unit",
 )
 def set_overview(sets: Sets, *, which: Which, event: int | None = None) -> SetOverview:
     """The reliability diagram of all predictions, with the estimates above it.

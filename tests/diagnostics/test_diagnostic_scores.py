@@ -28,6 +28,7 @@ from kdcal_core.diagnostics import (
     top_label_log_loss,
 )
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import Dependence, RowDesign
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -134,6 +135,20 @@ def test_miscalibration_knows_what_chance_gives():
     assert brier_decomposition(sharp, y)[0].low > 5 * good.expected
     said, hit = sharp.max(axis=1), sharp.argmax(axis=1) == y
     assert confidence_brier_decomposition(said, hit) == brier_decomposition(sharp, y)
+
+
+def test_chance_gives_more_miscalibration_where_rows_are_alike():
+    proba, y = draw(200, 2, 7)
+    alone = brier_decomposition(proba, y, of="vector")[0]
+    copies = np.repeat(np.arange(200), 10)
+    design = RowDesign(None, Dependence.of("cluster", copies))
+    known = brier_decomposition(proba[copies], y[copies], of="vector", sample_weight=design)[0]
+    unknown = brier_decomposition(proba[copies], y[copies], of="vector")[0]
+    assert known.value == pytest.approx(alone.value)
+    assert known.expected == pytest.approx(alone.expected, rel=0.25)
+    assert unknown.expected < 0.3 * alone.expected
+    assert known.low <= 1e-9
+    assert unknown.low > 0.01  # repeated rows pass for independent ones
 
 
 @pytest.mark.parametrize(("of", "slope"), [("vector", 1.0), ("top-label", 2.0)])
