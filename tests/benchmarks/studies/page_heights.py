@@ -40,7 +40,7 @@ def start(app: App, name: str) -> None:
     if button.count() and button.is_enabled():
         button.click()
         button.wait_for(state="detached", timeout=180_000)
-        app.page.get_by_role("tab").first.wait_for(timeout=180_000)
+        app.page.get_by_role("tab").first.wait_for(timeout=400_000)
         app.idle(180)
 
 
