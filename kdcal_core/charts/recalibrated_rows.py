@@ -24,7 +24,7 @@ from kdcal_core.diagnostics import Misses
 from kdcal_core.text import escape_html, figures_text
 
 MAX_ROWS = 40
-_ROW_HEIGHT = 34
+_ROW_HEIGHT = 30
 _APART = 0.18
 
 
