@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import pandas as pd
@@ -21,6 +21,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kdcal_core.data.folder_parts import note_parts
+from kdcal_core.data.list_columns import (
+    entries_of,
+    entry_names,
+    may_hold_lists,
+    note_on_entries,
+    widths_of_lists,
+    with_entries,
+)
 from kdcal_core.errors import InputError
 from kdcal_core.quotas import COLUMNS, ROWS, TABLE
 from kdcal_core.store import claims
@@ -74,10 +82,15 @@ def check_length(n_rows: int, file: str | None) -> None:
     ROWS.refuse_beyond(n_rows, "The table", fix="Keep fewer rows.", file=file)
 
 
-def check_column_types(schema: pa.Schema, file: str | None) -> None:
-    """Refuse columns that hold lists or records instead of one value a row."""
+def check_column_types(schema: pa.Schema, file: str | None, *, lists: bool = False) -> None:
+    """Refuse columns that hold lists or records instead of one value a row.
+
+    With ``lists`` those of numbers may be there, which `to_frame` reads as several columns.
+    """
     for field in schema:
-        if pa.types.is_nested(_plain_type(field.type)):
+        if pa.types.is_nested(kind := _plain_type(field.type)) and not (
+            lists and may_hold_lists(kind)
+        ):
             raise InputError(
                 f"The column holds {field.type}, not one value a row",
                 fix="Split it into one column for each value, or leave it out.",
@@ -86,8 +99,16 @@ def check_column_types(schema: pa.Schema, file: str | None) -> None:
             )
 
 
-def to_frame(table: pa.Table, file: str | None) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def to_frame(
+    table: pa.Table,
+    file: str | None,
+    widths: Mapping[str, int] | None = None,
+    before: int = 0,
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """The frame (int64, float64, bool, str, category or datetime columns) and its notes.
+
+    ``widths`` are those of the columns of lists, by default as `widths_of_lists` finds them; each
+    becomes a column for each number. ``before`` is the number of rows of the file before these.
 
     Integers with missing values become floats with NaN, truth values with missing ones pandas'
     nullable booleans; decimals become floats, dates timestamps, times of day text and durations
@@ -95,14 +116,26 @@ def to_frame(table: pa.Table, file: str | None) -> tuple[pd.DataFrame, tuple[str
     """
     index = [name for name in table.column_names if _INDEX_COLUMN.fullmatch(name)]
     table = table.drop_columns(index)
-    columns = {name: _plain_column(table[name], name, file) for name in table.column_names}
+    widths = widths_of_lists(table, before, file) if widths is None else widths
+    listed_in = {name: width for name, width in widths.items() if name in table.column_names}
+    if listed_in:
+        check_column_names(with_entries(table.column_names, listed_in), file)
+        check_size(sum(listed_in.values()) * table.num_rows * 8, file or "The table")
+    columns: dict[str, pa.ChunkedArray | pa.Array] = {}
+    for name in table.column_names:
+        if (width := listed_in.get(name)) is None:
+            columns[name] = _plain_column(table[name], name, file)
+        else:
+            values = entries_of(table[name], name, width, file=file, before=before)
+            columns |= dict(zip(entry_names(name, width), map(pa.array, values.T), strict=True))
     plain = pa.table(columns) if columns else table
     frame = plain.to_pandas(ignore_metadata=True, date_as_object=False, split_blocks=True)
     for name in plain.column_names:
         if pa.types.is_boolean(plain[name].type) and plain[name].null_count:
             frame[name] = frame[name].astype("boolean")
     notes = [f"A stored row index ({name}) was left out." for name in index]
-    notes += [note for name in table.column_names if (note := _text_note(plain[name], name))]
+    notes += [note_on_entries(name, width) for name, width in listed_in.items()]
+    notes += [note for name in plain.column_names if (note := _text_note(plain[name], name))]
     return frame, tuple(notes)
 
 
@@ -204,7 +237,7 @@ def read_parquet(
         parquet = pq.ParquetFile(source)
         schema = parquet.schema_arrow
         check_column_names(schema.names, file)
-        check_column_types(schema, file)
+        check_column_types(schema, file, lists=True)
         check_length(parquet.metadata.num_rows, file)
         check_size(stated_bytes(parquet.metadata), file, max_bytes)
         check_claims(parquet.metadata, source.size(), file)

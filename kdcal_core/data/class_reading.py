@@ -25,6 +25,7 @@ from kdcal_core.data.labels import (
     rank_area,
     share_a_meaning,
 )
+from kdcal_core.data.list_columns import entry_of
 from kdcal_core.data.role_columns import output_matrix, true_labels, used_columns
 from kdcal_core.data.role_guesses import (
     Pairs,
@@ -108,6 +109,9 @@ class ClassReader(ColumnReader):
         if (scaled := self._percentages(roles)) is not None:
             roles, doubt, more = scaled
             notes += more
+            doubts += [doubt] if doubt else []
+        elif (lists := self._list_of_classes(roles)) is not None:
+            roles, doubt = lists
             doubts += [doubt] if doubt else []
         elif not roles.outputs and (block := self._unnamed_block(roles)) is not None:
             roles, doubt = block
@@ -459,6 +463,55 @@ class ClassReader(ColumnReader):
             "column belongs to which class.",
         )
 
+    def _list_of_classes(self, roles: Roles) -> tuple[Roles, Doubt | None] | None:
+        """The numbers of a list, one a class: in the order of classes that count from 0, or asked.
+
+        Spark counts the most frequent class as 0, scikit-learn the first in the alphabet.
+        """
+        entries: dict[str, list[str]] = {}
+        for name in map(str, self.frame.columns):
+            if (found := entry_of(name)) is not None:
+                entries.setdefault(found[0], []).append(name)
+        outputs = {*_columns(roles)}
+        whole = [
+            (of, columns)
+            for of, columns in entries.items()
+            if (outputs & {*columns} or not outputs)
+            and (roles.output_kind == "logit" or _sums_to_one(self.frame, columns))
+        ]
+        if roles.target is None or len(whole) != 1:
+            return None
+        ((of, columns),) = whole
+        features = (name for name in roles.features if name not in columns)
+        features = (name for name in features if not _is_raw_prediction(name))
+        read = replace(roles, features=tuple(features), class_by="name")
+        counted, labels = _counted(len(columns)), classes_of(self.frame[roles.target])
+        if class_columns(self.frame[[roles.target]], set(), counted):
+            return replace(read, outputs=tuple(zip(counted, columns, strict=True))), None
+        if len(labels) != len(columns):
+            doubt = Doubt(
+                "outputs",
+                f"The column {of[:60]!r} holds lists of {len(columns):,} numbers, and "
+                f"{roles.target[:60]!r} {len(labels):,} classes, so it is not known which number "
+                "belongs to which class. Give the target as the places in the list, counted from "
+                "0, or give one column of probabilities for each class, named after it.",
+            )
+            return replace(read, outputs=()), doubt
+        orders = [labels, labels[::-1]] if len(labels) == 2 else [labels, self._by_count(roles)]
+        return self._in_order(
+            read,
+            {",".join(one): tuple(zip(one, columns, strict=True)) for one in orders},
+            f"The column {of[:60]!r} holds a list of probabilities, one a class, and nothing says "
+            "in which order. Libraries sort the labels; Spark begins with the most frequent one.",
+        )
+
+    def _by_count(self, roles: Roles) -> tuple[str, ...]:
+        """The labels, the most frequent first."""
+        labels = classes_of(self.frame[roles.target])
+        known = self.frame[roles.target].dropna()
+        counts = np.bincount(encode_labels(known, labels), minlength=len(labels))
+        return tuple(labels[at] for at in np.argsort(-counts, kind="stable"))
+
     def _unnamed_shares(self, roles: Roles) -> tuple[Roles, Doubt | None] | None:
         """One or two columns with numbers from 0 to 1 beside two classes, whatever their names.
 
@@ -544,6 +597,12 @@ class ClassReader(ColumnReader):
 
     def _headerless(self) -> bool:
         return all(_NO_HEADER.fullmatch(str(name)) for name in self.frame.columns)
+
+
+def _is_raw_prediction(name: str) -> bool:
+    """Whether a column is of the list that Spark calls rawPrediction: outputs, and no inputs."""
+    found = entry_of(name)
+    return found is not None and simple(found[0]) in ("rawprediction", "raw_prediction")
 
 
 def _judged_words(confidence: str) -> str:

@@ -107,7 +107,7 @@ def _frame(table: pa.Table) -> pd.DataFrame:
 def _read(table: pa.Table) -> pd.DataFrame:
     check_column_types(table.schema, None)
     try:
-        return to_frame(table, None)[0]
+        return to_frame(table, None, {})[0]
     except pa.ArrowException as error:
         raise _unreadable() from error
 

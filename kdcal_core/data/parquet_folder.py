@@ -32,6 +32,12 @@ from kdcal_core.data.arrow_tables import (
     to_frame,
 )
 from kdcal_core.data.folder_parts import FilePart, FolderParts, PartialColumn
+from kdcal_core.data.list_columns import (
+    columns_to_look_into,
+    stored_columns,
+    widths_of_lists,
+    with_entries,
+)
 from kdcal_core.data.splits import at_most
 from kdcal_core.errors import InputError
 from kdcal_core.quotas import ROWS, TABLE
@@ -46,6 +52,7 @@ PartedFiles = str | Path | Sequence[str | Path]
 
 MOST_FILES = 4096
 _CELLS = 1 << 21  # of a block: many small blocks leave two threads waiting for each other
+_FIRST_ROWS = 1_000
 _LEAST, _MOST = 1 << 14, 1 << 20  # rows of a block
 _BLOCK_BYTES = 1 << 28
 _BUFFER = 1 << 20
@@ -434,12 +441,25 @@ class PartedTable:
             raise InputError("The files have no rows", fix="Give at least one row.")
         self.partial = _partial_columns(schemas)
         missing = {one.name for one in self.partial}
-        self.names = tuple(name for name in schemas[0][1].names if name not in missing)
-        if not self.names:
+        self._stored = tuple(name for name in schemas[0][1].names if name not in missing)
+        if not self._stored:
             raise InputError("The files have no column in common", fix="Give parts of one table.")
         self._schemas = schemas
         self.groups = tuple(groups)
         self.n_rows = total
+        self._widths = self._widths_in(columns_to_look_into(schemas[0][1]))
+        self.names = with_entries(self._stored, self._widths)
+
+    def _widths_in(self, looked: Sequence[str]) -> dict[str, int]:
+        """The columns of lists among these, by the first rows."""
+        looked = [name for name in looked if name in self._stored]
+        first = next(self._batches(self.groups[0], looked, _FIRST_ROWS)) if looked else None
+        if first is None:
+            return {}
+        title = self.groups[0].title
+        check_size(sum(decoded_bytes(pa.chunked_array([one])) for one in first.columns), title)
+        plain = [one.cast(_plain_type(one.type)) for one in first.columns]
+        return widths_of_lists(pa.table(plain, names=first.schema.names), file=title)
 
     def read(self, group: RowGroup, columns: Sequence[str]) -> Iterator[tuple[int, pd.DataFrame]]:
         """Blocks of a row group, each with the place of its first row in the group.
@@ -461,11 +481,14 @@ class PartedTable:
                     column=column,
                 )
         wanted, before = list(columns), 0
+        stored = stored_columns(wanted, self._widths)
         rows = min(max(_CELLS // max(len(wanted), 1), _LEAST), _MOST)
-        for batch in self._batches(group, wanted, rows):
+        for batch in self._batches(group, stored, rows):
             decoded = sum(decoded_bytes(pa.chunked_array([one])) for one in batch.columns)
             check_size(decoded, group.title, _BLOCK_BYTES)
-            frame, _ = to_frame(pa.Table.from_batches([batch]), group.title)
+            frame, _ = to_frame(
+                pa.Table.from_batches([batch]), group.title, self._widths, before
+            )
             yield before, frame[wanted]
             before += len(frame)
 
@@ -482,9 +505,9 @@ class PartedTable:
         most = min(len(self.groups), 50)
         chosen = [self.groups[at * len(self.groups) // most] for at in range(most)]
         each = max(n_rows // most, 1)
-        schema, tables, parts = _common_schema(self._schemas, self.names), [], []
+        schema, tables, parts = _common_schema(self._schemas, self._stored), [], []
         for group in chosen:
-            first = next(self._batches(group, list(self.names), min(each, _LEAST)))
+            first = next(self._batches(group, list(self._stored), min(each, _LEAST)))
             tables.append(_plain(first, group, schema))
             parts.append(FilePart(group.title, group.in_file, len(first)))
         found = FolderParts(tuple(parts), self.partial)
@@ -507,7 +530,7 @@ class PartedTable:
         """
         drawn = None if most is None or self.n_rows <= most else at_most(self.n_rows, most)
         self._check_whole(self.n_rows if drawn is None else len(drawn))
-        schema = _common_schema(self._schemas, self.names)
+        schema = _common_schema(self._schemas, self._stored)
         rows = dict.fromkeys((group.file for group in self.groups), 0)
         for group in self.groups:
             rows[group.file] += group.rows
@@ -516,7 +539,7 @@ class PartedTable:
         with pq.ParquetWriter(path, schema.with_metadata(found)) as writer:
             for group in self.groups:
                 before = group.in_table
-                for batch in self._batches(group, list(self.names), _LEAST):
+                for batch in self._batches(group, list(self._stored), _LEAST):
                     if drawn is not None:
                         ends = np.searchsorted(drawn, [before, before + len(batch)])
                         some = drawn[slice(*ends)] - before
@@ -547,7 +570,8 @@ class PartedTable:
     def _batches(self, group: RowGroup, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
         with named_parquet_faults(group.title):
             schema = pq.read_schema(group.path)
-            check_column_types(pa.schema([schema.field(one) for one in columns]), group.file)
+            asked = pa.schema([schema.field(one) for one in columns])
+            check_column_types(asked, group.file, lists=True)
             with pq.ParquetFile(
                 group.path,
                 buffer_size=_BUFFER,

@@ -47,6 +47,12 @@ from kdcal_core.data.csv_tables import (
     refuse_fault,
 )
 from kdcal_core.data.frames import as_pandas
+from kdcal_core.data.list_columns import (
+    columns_to_look_into,
+    stored_columns,
+    widths_of_lists,
+    with_entries,
+)
 from kdcal_core.data.schema import Table
 from kdcal_core.errors import InputError
 from kdcal_core.quotas import TABLE
@@ -162,7 +168,7 @@ def table_from_frame(frame: Any, name: str = "table") -> Table:
     if named.empty:
         raise InputError("The table has no rows", fix="Give at least one row.", file=name)
     arrow = _to_arrow(named.reset_index(drop=True), name)
-    check_column_types(arrow.schema, name)
+    check_column_types(arrow.schema, name, lists=True)
     plain, notes = to_frame(arrow, name)
     return Table(plain, _digest_arrow(arrow), name, notes)
 
@@ -303,6 +309,7 @@ def _is_binary(head: bytes) -> bool:
 
 
 _PARQUET_ROWS = 50_000
+_FIRST_ROWS = 1_000
 _BLOCK_BYTES = 1 << 30  # of text in one block
 _BUFFER = 1 << 20
 _CONVERSION = re.compile(r"In CSV column #(\d+):.*?conversion error to ([a-z0-9]+)")
@@ -372,15 +379,19 @@ class TableBlocks:
                 metadata = pq.read_metadata(self._path)
                 schema = metadata.schema.to_arrow_schema()
             check_column_names(schema.names, self.file)
-            check_column_types(schema, self.file)
+            check_column_types(schema, self.file, lists=True)
             check_claims(metadata, self._path.stat().st_size, self.file)
-            self.names = tuple(str(name) for name in schema.names)
+            self._stored = tuple(str(name) for name in schema.names)
+            looked = columns_to_look_into(schema)
         else:
             refuse_foreign(head, self.file)
             with self._path.open("rb") as stream:
                 form, encoding = read_form(stream, head, self._path.stat().st_size, self.file)
             self._csv = _Csv(self._path, self.file, form, encoding)
-            self.names = form.names
+            self._stored = form.names
+            looked = list(form.names) if b"[" in head else []
+        self._widths = self._widths_in(looked)
+        self.names = with_entries(self._stored, self._widths)
 
     @property
     def n_rows(self) -> int:
@@ -407,34 +418,44 @@ class TableBlocks:
                     column=column,
                 )
         wanted = list(columns)
-        batches = self._parquet(wanted) if self._csv is None else self._csv.batches(wanted)
+        stored = stored_columns(wanted, self._widths)
+        batches = self._parquet(stored) if self._csv is None else self._csv.batches(stored)
         before = 0
         for batch in batches:
             if batch.num_rows:
                 self._note(batch, before)
+                table = pa.Table.from_batches([batch])
+                frame, _ = to_frame(table, self.file, self._widths, before)
                 before += batch.num_rows
-                frame, _ = to_frame(pa.Table.from_batches([batch]), self.file)
                 yield frame[wanted]
+
+    def _widths_in(self, looked: list[str]) -> dict[str, int]:
+        """The columns of lists among these, by the first rows."""
+        batches = iter(()) if not looked else self._first(looked)
+        first = next(batches, None)
+        return {} if first is None else widths_of_lists(pa.Table.from_batches([first]))
+
+    def _first(self, stored: list[str]) -> Iterator[pa.RecordBatch]:
+        """The first rows, their types as these rows alone have them."""
+        if self._csv is not None:
+            return self._csv.first(stored)
+        return self._parquet(stored, _FIRST_ROWS)
 
     def _note(self, batch: pa.RecordBatch, before: int) -> None:
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            if name not in self.notes and pa.types.is_string(column.type):
+            if name not in (*self.notes, *self._widths) and pa.types.is_string(column.type):
                 note = almost_numbers_note(pa.chunked_array([column]), name, before)
                 self.notes |= {name: note} if note else {}
 
     def head(self) -> pd.DataFrame:
         """The first rows of all columns, their types as these rows alone have them."""
-        if self._csv is None:
-            batches = self._parquet(list(self.names))
-        else:
-            batches = self._csv.first(list(self.names))
-        first = next(batches, None)
+        first = next(self._first(list(self._stored)), None)
         if first is None:
             raise InputError("The table has no rows", fix="Give at least one row.", file=self.file)
-        frame, _ = to_frame(pa.Table.from_batches([first]), self.file)
+        frame, _ = to_frame(pa.Table.from_batches([first]), self.file, self._widths)
         return frame
 
-    def _parquet(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    def _parquet(self, columns: list[str], rows: int = _PARQUET_ROWS) -> Iterator[pa.RecordBatch]:
         with named_parquet_faults(self.file):
             plain = pq.read_schema(self._path)
             text = repeating(plain)  # of which a block may repeat a long one in every row
@@ -442,7 +463,7 @@ class TableBlocks:
                 self._path, buffer_size=_BUFFER, pre_buffer=False, read_dictionary=text
             ) as file:
                 widened = _with_gaps(file.metadata, plain, columns)
-                for batch in file.iter_batches(_PARQUET_ROWS, columns=columns):
+                for batch in file.iter_batches(rows, columns=columns):
                     self._check_block(batch)
                     fields = [plain.field(f.name) for f in batch.schema]
                     yield batch.cast(

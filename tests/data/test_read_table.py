@@ -224,7 +224,7 @@ def test_parquet_faults() -> None:
     assert "damaged" in fault(good[:-20]).what
     assert "damaged" in fault(good[: len(good) // 2]).what
     assert "no rows" in fault(parquet(pa.table({"x": pa.array([], pa.int64())}))).what
-    assert fault(parquet(pa.table({"x": [[1], [2]]}))).column == "x"
+    assert fault(parquet(pa.table({"x": [[[1]], [[2]]]}))).column == "x"
     assert fault(parquet(pa.table({"x": [{"a": 1}]}))).column == "x"
     assert "raw bytes" in fault(parquet(pa.table({"x": [b"\xff\xfe"]}))).what
     assert "damaged" in fault(good_text().replace(b"letters", b"lett\xffrs")).what
@@ -288,7 +288,7 @@ def test_table_from_frame() -> None:
         pd.DataFrame({"a": []}),
         pd.DataFrame([[1, 2]], columns=["a", "a"]),
         pd.DataFrame({"a": [1, "x"]}),
-        pd.DataFrame({"a": [[1], [2]]}),
+        pd.DataFrame({"a": [[[1]], [[2]]]}),
     ]
     for frame in bad:
         with pytest.raises(InputError):
