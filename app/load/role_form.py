@@ -29,6 +29,7 @@ UNUSED = "Not used"
 _KINDS: dict[OutputKind, str] = {
     "probability": "probabilities",
     "percent": "percentages",
+    "permille": "thousandths",
     "logit": "logits",
     "log_probability": "log probabilities",
     "confidence": "confidence in the predicted class",
@@ -146,7 +147,7 @@ def _output_kind_field(review: Review) -> OutputKind:
         default=current,
         required=True,
         format_func=lambda kind: _KINDS[kind].capitalize(),
-        help="Percentages are divided by 100. Logits are turned into probabilities by softmax, "
+        help="Percentages are divided by 100, thousandths by 1000. Logits are turned into probabilities by softmax, "
         "logarithms of probabilities by the exponential. "
         "For two classes one column suffices: the confidence in the predicted class, from 0 to 1 "
         "or as a percentage from 0 to 100, beside the column of the predicted class.",
@@ -258,8 +259,9 @@ def roles_from_table(
     if set(features) == set(guessed.features):
         features = guessed.features
     answers = _answers(edited, PART[task])
+    target = _at_most_one(chosen, TARGET)
     return Roles(
-        target=_at_most_one(chosen, TARGET),
+        target=target,
         features=features,
         outputs=answers if task == "classification" else (),
         output_kind=output_kind,
@@ -272,6 +274,7 @@ def roles_from_table(
         family=family,
         parameters=answers if task == "regression" else (),
         true_mean=_at_most_one(chosen, TRUE_MEAN),
+        majority=guessed.majority and target == guessed.target,
     )
 
 

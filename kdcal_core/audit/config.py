@@ -43,6 +43,7 @@ _ROLES = {
     "family": str,
     "parameters": dict,
     "true_mean": str,
+    "majority": bool,
 }
 _FILES: dict[str, _Kind] = {
     "directory": str,
@@ -421,6 +422,7 @@ def _files(files: Mapping[str, Any], roles: Mapping[str, Any], folder: Path) -> 
         family=_one_of(roles, "family", get_args(Family), "normal") if "family" in roles else None,
         parameters=pairs.get("parameters"),
         true_mean=roles.get("true_mean"),
+        majority=roles.get("majority", False),
         option=toml_option,
     )
 

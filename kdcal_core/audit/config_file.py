@@ -204,6 +204,8 @@ def _roles(subject: Subject) -> Iterator[tuple[str, str]]:
     for name in ("weight", "cluster", "time"):
         if column := getattr(roles, name):
             yield name, toml_string(column)
+    if roles.majority:
+        yield "majority", "true"
     if alone and roles.outputs:
         yield "outputs", _pairs(roles.outputs)
         yield "output_kind", toml_string(roles.output_kind)

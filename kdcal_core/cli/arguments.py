@@ -431,7 +431,10 @@ def _outputs(command: Parser) -> None:
     )
     command.add_argument(
         "--output-kind",
-        choices=("probability", "percent", "logit", "log_probability", "right", "percent_right"),
+        choices=(
+            *("probability", "percent", "permille", "logit", "log_probability", "right"),
+            "percent_right",
+        ),
         metavar="KIND",
         help="what these columns hold, if their names do not show it: probability, percent, logit, "
         "log_probability; or, with --outputs right=COLUMN, the confidence that the predicted class "
@@ -450,6 +453,11 @@ def _signature(command: argparse.ArgumentParser) -> None:
 
 def _weight_and_classes(command: Parser) -> None:
     command.add_argument("--weight", metavar="COLUMN", help="row weights")
+    command.add_argument(
+        "--majority",
+        action="store_true",
+        help="the target holds shares, as of votes: a row is of class 1 where at least half say so",
+    )
     command.add_argument(
         "--cluster",
         metavar="COLUMN",

@@ -29,6 +29,7 @@ from kdcal_core.data.list_columns import (
     widths_of_lists,
     with_entries,
 )
+from kdcal_core.data.written_numbers import almost_numbers_note, amounts_in
 from kdcal_core.errors import InputError
 from kdcal_core.quotas import COLUMNS, ROWS, TABLE
 from kdcal_core.store import claims
@@ -122,9 +123,12 @@ def to_frame(
         check_column_names(with_entries(table.column_names, listed_in), file)
         check_size(sum(listed_in.values()) * table.num_rows * 8, file or "The table")
     columns: dict[str, pa.ChunkedArray | pa.Array] = {}
+    amounts = {}
     for name in table.column_names:
         if (width := listed_in.get(name)) is None:
             columns[name] = _plain_column(table[name], name, file)
+            if _is_text(columns[name].type) and (found := amounts_in(columns[name], name)):
+                columns[name], amounts[name] = found
         else:
             values = entries_of(table[name], name, width, file=file, before=before)
             columns |= dict(zip(entry_names(name, width), map(pa.array, values.T), strict=True))
@@ -135,7 +139,9 @@ def to_frame(
             frame[name] = frame[name].astype("boolean")
     notes = [f"A stored row index ({name}) was left out." for name in index]
     notes += [note_on_entries(name, width) for name, width in listed_in.items()]
-    notes += [note for name in plain.column_names if (note := _text_note(plain[name], name))]
+    for name in plain.column_names:
+        note = amounts.get(name) or _text_note(plain[name], name)
+        notes += [note] if note else []
     return frame, tuple(notes)
 
 
@@ -329,90 +335,3 @@ def decoded_bytes(column: pa.ChunkedArray) -> int:
             lengths = pc.binary_length(chunk.dictionary).cast(pa.int64())
             total += pc.sum(lengths.take(chunk.indices)).as_py() or 0
     return total
-
-
-_DIGITS = r"[+-]?\d+"
-# RE2 patterns, each with what it is called and how its numbers are written plainly. A value is of
-# the first kind that it fits.
-_KINDS: tuple[tuple[str, str, str], ...] = (
-    (rf"^\s*{_DIGITS}\s*$", "", ""),
-    (rf"^\s*(?:{_DIGITS}\.?\d*|[+-]?\.\d+)(?:[eE][+-]?\d+)?\s*$", "a decimal point", ""),
-    (
-        r"^\s*[+-]?\d{1,3}(?:(?:,\d{3})+\.\d+|(?:,\d{3}){2,}|(?:\.\d{3})+,\d+|(?:\.\d{3}){2,}"
-        r"|(?:['’ \x{A0}\x{202F}]\d{3})+(?:[.,]\d+)?)\s*$",
-        "thousands separators",
-        "leave the thousands separators out",
-    ),
-    (
-        rf"^\s*(?:{_DIGITS},\d*|[+-]?,\d+)(?:[eE][+-]?\d+)?\s*$",
-        "a decimal comma",
-        "write all of them with a decimal point",
-    ),
-    (
-        r"^\s*[+-]?\d*[.,]?\d+\s*%\s*$",
-        "a percent sign",
-        "leave the percent signs out and divide by 100",
-    ),
-)
-_MAY_KEEP = " Probabilities, outcomes and forecasts may keep them."
-_LOOKED_AT = 1_000
-_MOST = 0.9  # of the values read as numbers
-
-
-def almost_numbers_note(values: pa.ChunkedArray, name: str, before: int = 0) -> str | None:
-    """A note on a column of text that holds numbers, written in ways that are not read as such.
-
-    It names each way of writing, its first value and row, counted from 1, and what to change.
-    ``before`` is the number of rows of the file before these.
-
-    Examples
-    --------
-    >>> almost_numbers_note(pa.chunked_array([["0.05", "0,05", "0.2"]]), "p").split(":")[0]
-    "Column 'p' was kept as text, though its values read as numbers"
-    >>> almost_numbers_note(pa.chunked_array([["a", "b"]]), "p") is None
-    True
-    """
-    if _share_of_numbers(values.slice(0, _LOOKED_AT)) < _MOST:
-        return None
-    found, fixes, left = [], [], pc.is_valid(values)
-    for pattern, what, fix in _KINDS:
-        of_kind = pc.and_(left, pc.fill_null(pc.match_substring_regex(values, pattern), False))
-        left = pc.and_not(left, of_kind)
-        row = pc.index(of_kind, True).as_py()
-        if row >= 0 and what:
-            value, at = values[row].as_py().strip()[:40], before + row + 1
-            found.append(f"{value} with {what} (first in row {at:,})")
-            fixes += [fix] if fix else []
-    if not fixes:
-        return None
-    return (
-        f"Column {name!r} was kept as text, though its values read as numbers: "
-        f"{' and '.join(found)}. To have it read as numbers, {' and '.join(fixes)}."
-        + (
-            " Probabilities, outcomes and forecasts may keep them."
-            if len(found) == 1 and "%" in found[0]
-            else ""
-        )
-    )
-
-
-def plain_writing(value: str) -> str:
-    """What to change in a column whose value reads as a number and is not one; "" for other text.
-
-    Examples
-    --------
-    >>> plain_writing("0,05"), plain_writing("5%"), plain_writing("often")
-    ('write all of them with a decimal point', 'leave the percent signs out and divide by 100', '')
-    """
-    for pattern, _, fix in _KINDS:
-        if pc.match_substring_regex(pa.array([value]), pattern)[0].as_py():
-            return fix
-    return ""
-
-
-def _share_of_numbers(values: pa.ChunkedArray) -> float:
-    known = values.drop_null()
-    if not len(known):
-        return 0.0
-    every = "|".join(pattern for pattern, _, _ in _KINDS)
-    return float(pc.mean(pc.match_substring_regex(known, every).cast(pa.int8())).as_py())

@@ -33,6 +33,7 @@ from kdcal_core.data.role_guesses import (
     is_share,
     is_stated_in,
     is_target_name,
+    names_a_probability,
     paired_by_name,
     says_right,
 )
@@ -44,11 +45,22 @@ from kdcal_core.text import formatted, in_sentence, listed
 _CLEARLY = 0.05  # of the area under the ROC curve: a smaller lead is often chance
 _DIVIDE = "Percentages: divide by 100"
 _LOG_ODDS = "Log odds (logits): turn into probabilities"
+_THOUSANDTHS = "Thousandths of a probability: divide by 1000"
 _LOGARITHMS = "Logarithms of probabilities: take the exponential"
 _JUDGE_RIGHT = "Judge whether predictions are right as often as stated"
 _NO_PROBABILITIES = Choice("other", "Not probabilities")
 _A_MODEL = Choice("model", "No, a model will give them")
+_AN_INPUT = Choice("other", "An input of a model that will be added")
 _MOST_SHARES = 2
+_FURTHEST = 50.0  # log odds from 0
+_LEAST_OF_SCALES = 300.0  # of credit scores
+_FEW_INPUTS = 3  # beside a score that may be all that a model gave
+_SCORES = frozenset(
+    (
+        *("score", "scores", "scoring", "scorecard", "creditscore", "riskscore", "fico", "rating"),
+        *("risk", "points", "punkte", "punktzahl", "punktwert", "puntaje", "puntuación", "puntos"),
+    )
+)
 _RAW = (
     *("margin", "raw_margin", "raw_score", "decision", "decision_function", "decision_score"),
     *("linear_predictor", "lp", "xb", "eta"),
@@ -80,6 +92,8 @@ class ClassReader(ColumnReader):
     def read(self, roles: Roles) -> Reading:
         if self._replaces_a_constant(roles):
             return Reading(replace(roles, target=None))
+        if (shares := self._shares_as_labels(roles)) is not None:
+            return shares
         options = [] if "target" in self.said else self._targets(roles)
         doubts: list[Doubt] = []
         notes: tuple[str, ...] = ()
@@ -120,6 +134,9 @@ class ClassReader(ColumnReader):
             roles, doubt, more = lone
             notes += more
             doubts += [doubt] if doubt else []
+        elif not roles.outputs and (score := self._score(roles)) is not None:
+            roles, doubt = score
+            doubts += [doubt] if doubt else []
         elif not roles.outputs and (stated := self._unnamed_shares(roles)) is not None:
             roles, doubt = stated
             doubts += [doubt] if doubt else []
@@ -146,6 +163,67 @@ class ClassReader(ColumnReader):
             for name in self.frame.columns
             if str(name) not in {*_columns(roles), roles.target}
         )
+
+    def _shares_as_labels(self, roles: Roles) -> Reading | None:
+        """A target of shares, as of annotators' votes, beside a probability of one of two classes.
+
+        Either the majority is judged, or the probability as a forecast of the share.
+        """
+        target = roles.target or self._voted(roles)
+        if target is None or not is_share(self.frame, target):
+            return None
+        halves = self.frame.assign(**{target: (self._numbers(target) >= 0.5).astype(np.int64)})
+        found: Roles = roles if self.model else self.guess(target, halves)
+        if not self.model and not found.outputs:
+            return None
+        column = next((one for name, one in found.outputs if name == "1"), None)
+        majority = replace(found, target=target, majority=True, class_by="name")
+        plain = replace(found, target=target, outputs=(), output_kind="probability")
+        forecast = replace(
+            plain,
+            task="regression",
+            family="point",
+            parameters=(("mean", column or ""),),
+            predicted=None,
+            class_by="name",
+        )
+        asks_for_mean = column is not None and found.output_kind == "probability"
+        if (said := self.said.get("labels")) == "majority":
+            return Reading(majority, notes=(_majority_words(target),))
+        if said == "share" and asks_for_mean:
+            return Reading(forecast)
+        doubt = Doubt(
+            "labels",
+            f"{they_hold([target])} shares from 0 to 1, as of annotators' votes, and a review "
+            "needs what happened in each row. To judge single votes exactly, write each row twice "
+            "in the file: class 1 with the share as its weight, class 0 with the rest (no "
+            "weight of 0), and both with the row's number as their cluster.",
+            (
+                Choice(
+                    "majority", "Judge what at least half of the votes say", self._shows(majority)
+                ),
+                *(
+                    [Choice("share", f"Judge {column[:40]} as a forecast of the share")]
+                    if asks_for_mean and column is not None
+                    else []
+                ),
+            ),
+        )
+        return Reading(plain, (doubt,))
+
+    def _voted(self, roles: Roles) -> str | None:
+        """The only column of shares that a probability is named after."""
+        shares = [name for name in roles.features if is_share(self.frame, name)]
+        pairs = [
+            one
+            for one in shares
+            for other in shares
+            if one != other and names_a_probability(other) and is_stated_in(one, other)
+        ]
+        return pairs[0] if len(pairs) == 1 and not names_a_probability(pairs[0]) else None
+
+    def _numbers(self, column: str) -> pd.Series[Any]:
+        return pd.to_numeric(self.frame[column], errors="coerce")
 
     def _targets(self, roles: Roles) -> list[Roles]:
         """The readings of the table under each column that could be the target, likeliest first."""
@@ -419,8 +497,8 @@ class ClassReader(ColumnReader):
         if said == "logit" or (said is None and says_log_odds(column)):
             note = f"{they_hold([column])} log odds (logits): turned into probabilities."
             return read, None, (note,)
-        if said:
-            return roles, None, ()
+        if said or max(-low, high) > _FURTHEST:
+            return None
         doubt = Doubt(
             "scale",
             f"{they_hold([column])} numbers from {formatted(low, '.3g')} to "
@@ -437,6 +515,50 @@ class ClassReader(ColumnReader):
             ),
         )
         return replace(roles, features=features), doubt, ()
+
+    def _score(self, roles: Roles) -> tuple[Roles, Doubt | None] | None:
+        """A score on a scale of its own: thousandths of a probability, if so confirmed, or none."""
+        labels = () if roles.target is None else classes_of(self.frame[roles.target])
+        numbers = [name for name in roles.features if mostly_numbers(self.frame[name])]
+        named = [name for name in numbers if {*simple(name).split("_")} & _SCORES]
+        if len(labels) != 2 or len(named) != 1 or len(numbers) > 1 + _FEW_INPUTS:
+            return None
+        values = sampled(self.frame, named)
+        low, high = float(np.nanmin(values)), float(np.nanmax(values))
+        if (0.0 <= low and high <= 100.0) or not np.isfinite([low, high]).all():
+            return None
+        (column,) = named
+        name, by = class_of_column(column, labels, target=roles.target, frame=self.frame)
+        features = tuple(one for one in roles.features if one != column)
+        outputs = ((name, column),)
+        read = replace(roles, outputs=outputs, output_kind="permille", class_by=by)
+        read = replace(read, features=features)
+        said = self.said.get("scale")
+        if said is not None:
+            return (read if said == "permille" else roles), None
+        fits = 0.0 <= low < _LEAST_OF_SCALES and high <= 1000.0
+        doubt = Doubt(
+            "scale",
+            f"{they_hold([column])} numbers from {formatted(low, ',.4g')} to "
+            f"{formatted(high, ',.4g')}{self._ranks(roles.target, column, labels)}. A score ranks the "
+            "rows and does not say how likely the event is, so its calibration cannot be judged. "
+            f"Fit a logistic regression of {str(roles.target)[:60]!r} on it to other rows, and "
+            "give its probabilities as a column.",
+            (*([Choice("permille", _THOUSANDTHS, self._shows(read))] if fits else []), _AN_INPUT),
+        )
+        return replace(roles, features=features), doubt
+
+    def _ranks(self, target: str | None, column: str, labels: Sequence[str]) -> str:
+        """How well a score ranks the rows of two classes, as the end of a clause."""
+        rows = self._rows(self.frame).dropna(subset=[target, column])
+        values = pd.to_numeric(rows[column], errors="coerce").to_numpy(dtype=np.float64)
+        known = np.isfinite(values)
+        second = encode_labels(rows[target], labels) == 1
+        if second[known].all() or not second[known].any():
+            return ""
+        area, _ = rank_area(values[known], second[known])
+        higher = labels[int(area >= 0.5)]
+        return f", higher in the rows of {higher[:40]!r} (AUROC {max(area, 1.0 - area):.3f})"
 
     def _unnamed_block(self, roles: Roles) -> tuple[Roles, Doubt | None] | None:
         """Neighbouring columns, one a class, whose rows sum to one, where no name says so."""
@@ -502,7 +624,8 @@ class ClassReader(ColumnReader):
             read,
             {",".join(one): tuple(zip(one, columns, strict=True)) for one in orders},
             f"The column {of[:60]!r} holds a list of probabilities, one a class, and nothing says "
-            "in which order. Libraries sort the labels; Spark begins with the most frequent one.",
+            "in which order. Libraries sort the labels; Spark begins with the most frequent one. For "
+            "another order give each column its class.",
         )
 
     def _by_count(self, roles: Roles) -> tuple[str, ...]:
@@ -597,6 +720,13 @@ class ClassReader(ColumnReader):
 
     def _headerless(self) -> bool:
         return all(_NO_HEADER.fullmatch(str(name)) for name in self.frame.columns)
+
+
+def _majority_words(target: str) -> str:
+    return (
+        f"A row is of class 1 where {target[:60]!r} is at least one half. A model that states the "
+        "share of votes then seems under-confident: the majority is surer than a single vote."
+    )
 
 
 def _is_raw_prediction(name: str) -> bool:

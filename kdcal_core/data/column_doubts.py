@@ -10,7 +10,17 @@ import pandas as pd
 
 from kdcal_core.data.schema import Roles
 
-About = Literal["target", "classes", "scale", "order", "level", "outputs", "cluster", "time"]
+About = Literal[
+    "target",
+    "labels",
+    "classes",
+    "scale",
+    "order",
+    "level",
+    "outputs",
+    "cluster",
+    "time",
+]
 MOST_CHOICES = 6
 _LOOKED_AT = 20_000  # rows, evenly spread
 
@@ -42,7 +52,8 @@ class Doubt:
     Attributes
     ----------
     about : str
-        "target": which column; "classes": the order of a model's classes whose file does not name
+        "target": which column; "labels": how shares are read that stand in place of true classes;
+        "classes": the order of a model's classes whose file does not name
         them; "scale": percentages or not; "order": which column belongs to which class, or which of
         two is the outcome; "level": that of an interval; "outputs": why there are none, which
         column may hold them, and what can be judged without them; "cluster": whether rows of one

@@ -32,7 +32,7 @@ from kdcal_core.data.role_columns import used_columns, without_sign
 from kdcal_core.data.role_guesses import (
     guess_roles,
 )
-from kdcal_core.data.schema import Family, Roles, Table, Task
+from kdcal_core.data.schema import UNITS, Family, Roles, Table, Task
 from kdcal_core.data.times import FEWEST_ASKED, dates_of, looks_like_dates, may_order_rows
 from kdcal_core.text import in_sentence, listed
 
@@ -95,6 +95,7 @@ def read_columns(
         )
 
     said = dict(answers or {})
+    task = "classification" if "labels" in said else task  # whose target holds shares
     roles = guess(said.get("target"))
     inputs = {*roles.features}
     signed = {} if model else signed_shares(frame, list(map(str, frame.columns)))
@@ -204,9 +205,9 @@ def _doubt_of_clusters(frame: pd.DataFrame, taken: set[str]) -> Doubt | None:
 def _rounded_note(frame: pd.DataFrame, roles: Roles) -> tuple[str, ...]:
     """That rows of probabilities do not sum to one because their numbers are rounded."""
     columns = [column for _, column in roles.outputs]
-    if len(columns) < 2 or roles.output_kind not in ("probability", "percent"):
+    if len(columns) < 2 or roles.output_kind not in ("probability", "percent", "permille"):
         return ()
-    values = sampled(frame, columns) / (100.0 if roles.output_kind == "percent" else 1.0)
+    values = sampled(frame, columns) / UNITS.get(roles.output_kind, 1.0)
     values = values[np.isfinite(values).all(axis=1)]
     off = np.abs(values.sum(axis=1) - 1.0).max(initial=0.0)
     if not SUM_TOLERANCE < off <= rounding_of(values):

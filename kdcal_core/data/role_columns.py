@@ -13,7 +13,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kdcal_core.data.array_checks import check_proba, check_weight, refuse_rows, softmax_logits
-from kdcal_core.data.arrow_tables import plain_writing
 from kdcal_core.data.column_kinds import mostly_numbers, signed_shares
 from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.labels import are_same, encode_labels
@@ -24,14 +23,17 @@ from kdcal_core.data.regression_columns import (
 )
 from kdcal_core.data.schema import (
     CONFIDENCES,
+    MAJORITY_CLASSES,
     RIGHT_CLASSES,
     RIGHTS,
+    UNITS,
     FloatArray,
     IntArray,
     Roles,
     Table,
 )
 from kdcal_core.data.times import dates_of
+from kdcal_core.data.written_numbers import plain_writing
 from kdcal_core.errors import InputError
 from kdcal_core.quotas import CLASSES
 from kdcal_core.statistics import Dependence
@@ -146,7 +148,8 @@ def target_labels(
 def true_labels(frame: pd.DataFrame, roles: Roles, file: str | None = None) -> pd.Series[Any]:
     """The true class of each row, as the target spells it; missing where the target is.
 
-    Where the roles judge whether predictions are right, it is "right" or "wrong".
+    Where the roles judge whether predictions are right, it is "right" or "wrong"; of shares it is
+    "1" where at least half say so, else "0".
 
     Raises
     ------
@@ -166,6 +169,8 @@ def true_labels(frame: pd.DataFrame, roles: Roles, file: str | None = None) -> p
             "No column is the target", fix="Choose the column of true classes.", file=file
         )
     labels = _column(frame, roles.target, file)
+    if roles.majority:
+        return _majority(frame, roles.target, file)
     known = labels.notna().to_numpy()
     if not roles.judges_right or not known.any():
         return labels
@@ -178,12 +183,21 @@ def true_labels(frame: pd.DataFrame, roles: Roles, file: str | None = None) -> p
     return names
 
 
+def _majority(frame: pd.DataFrame, name: str, file: str | None) -> pd.Series[Any]:
+    """The class that at least half say, by shares."""
+    shares = numeric_matrix(frame, [name], allow_missing=True, allow_infinite=True, file=file)[:, 0]
+    outside, fix = (shares < 0) | (shares > 1), "Shares lie between 0 and 1."
+    refuse_rows(outside, "A share is below 0 or above 1", fix, column=name, file=file)
+    names = np.array(MAJORITY_CLASSES, dtype=object)[(shares >= 0.5).astype(int)]
+    return pd.Series(np.where(np.isnan(shares), None, names), index=frame.index)
+
+
 def output_matrix(
     table: Table | pd.DataFrame, roles: Roles, classes: Sequence[str], file: str | None = None
 ) -> FloatArray:
     """The model's probabilities, (n, K) float64, columns in the order of ``classes``.
 
-    Percentages are divided by 100, by a percent sign too, logits go through the softmax function,
+    Percentages are divided by 100, by a percent sign too, thousandths by 1000, logits go through the softmax function,
     and log probabilities through the exponential function. Rows of rounded numbers are scaled to
     sum to one. A single output column of two classes is the probability (or the log odds) of its
     class; the other class has the complement. A confidence is the probability of the class in the
@@ -207,7 +221,7 @@ def output_matrix(
     if roles.output_kind == "log_probability":
         frame = _exponentiated(frame, [column for _, column in roles.outputs], file)
     elif roles.output_kind != "logit":
-        unit = 100.0 if roles.output_kind.startswith("percent") else 1.0
+        unit = UNITS.get(roles.output_kind, 1.0)
         frame = _unsigned(frame, [column for _, column in roles.outputs], unit)
     if len(roles.outputs) == 1:
         return _from_single(frame, roles, classes, file)
@@ -216,8 +230,7 @@ def output_matrix(
     values = numeric_matrix(frame, columns, allow_missing=False, file=file, allow_infinite=True)
     if roles.output_kind == "logit":
         return softmax_logits(values, columns=columns, file=file)
-    if roles.output_kind == "percent":
-        values = values / 100.0
+    values = values / UNITS.get(roles.output_kind, 1.0)
     return check_proba(values, rounded=True, columns=columns, file=file)
 
 
@@ -569,8 +582,7 @@ def _from_single(
 ) -> FloatArray:
     ((name, column),) = roles.outputs
     value = numeric_matrix(frame, [column], allow_missing=False, file=file)[:, 0]
-    if roles.output_kind.startswith("percent"):
-        value = value / 100.0
+    value = value / UNITS.get(roles.output_kind, 1.0)
     if roles.output_kind in CONFIDENCES and roles.output_kind not in RIGHTS:
         first = ~_is_second(frame, roles, classes, file)
         value, name = np.where(first, 1.0 - value, value), classes[1]

@@ -401,6 +401,17 @@ def _ends(name: str) -> tuple[str, str]:
     return words[0], words[-1]
 
 
+def names_a_probability(name: str) -> bool:
+    """Whether a column's name begins or ends with a word for a probability.
+
+    Examples
+    --------
+    >>> names_a_probability("p_toxic"), names_a_probability("share_toxic")
+    (True, False)
+    """
+    return bool({*_ends(simple(name))} & {*_AFFIXES})
+
+
 def is_share(frame: pd.DataFrame, column: str) -> bool:
     """Whether all of a column's numbers are from 0 to 1, and not only the two ends.
 

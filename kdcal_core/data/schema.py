@@ -19,6 +19,7 @@ Task = Literal["classification", "regression"]
 OutputKind = Literal[
     "probability",
     "percent",
+    "permille",
     "logit",
     "log_probability",
     "confidence",
@@ -26,6 +27,13 @@ OutputKind = Literal[
     "right",
     "percent_right",
 ]
+#: What numbers of these kinds are divided by
+UNITS: dict[OutputKind, float] = {
+    "percent": 100.0,
+    "percent_confidence": 100.0,
+    "percent_right": 100.0,
+    "permille": 1000.0,
+}
 #: Kinds of output whose one column is about the predicted class of each row
 CONFIDENCES: tuple[OutputKind, ...] = (
     *("confidence", "percent_confidence"),
@@ -35,6 +43,8 @@ CONFIDENCES: tuple[OutputKind, ...] = (
 RIGHTS: tuple[OutputKind, ...] = ("right", "percent_right")
 #: The classes of such a review
 RIGHT_CLASSES = ("wrong", "right")
+#: The classes of a target that holds shares, by whether at least half say so
+MAJORITY_CLASSES = ("0", "1")
 Family = Literal[
     "point",
     "log_point",
@@ -93,7 +103,9 @@ class Roles:
     ``class_by`` says how the class of a lone output column was found: by its "name" (or by a
     person), or else by the "rows" or the "order" of the classes, which is a guess to be confirmed.
     Where the lone output is of an output kind "right", the classes are `RIGHT_CLASSES`: whether the
-    class in the column ``predicted`` is that of the target.
+    class in the column ``predicted`` is that of the target. With ``majority`` the target holds
+    shares, as of annotators' votes, and a row is of class "1" where at least half say so, else of
+    class "0".
 
     In a regression ``target`` is the outcome, ``family`` the kind of predictive distribution, and
     ``parameters`` pairs a parameter ("mean", "std", a quantile's level "0.05", a sample's number)
@@ -115,6 +127,7 @@ class Roles:
     parameters: tuple[tuple[str, str], ...] = ()
     true_mean: str | None = None
     class_by: Literal["name", "rows", "order"] = "name"
+    majority: bool = False
 
     @property
     def judges_right(self) -> bool:

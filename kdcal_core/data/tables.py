@@ -23,7 +23,6 @@ import pyarrow.parquet as pq
 
 from kdcal_core.data.arrow_tables import (
     SMALLER,
-    almost_numbers_note,
     check_claims,
     check_column_names,
     check_column_types,
@@ -54,6 +53,7 @@ from kdcal_core.data.list_columns import (
     with_entries,
 )
 from kdcal_core.data.schema import Table
+from kdcal_core.data.written_numbers import almost_numbers_note
 from kdcal_core.errors import InputError
 from kdcal_core.quotas import TABLE
 from kdcal_core.text import bytes_text

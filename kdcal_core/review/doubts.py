@@ -45,6 +45,7 @@ def doubts_of_classes(review: Review) -> tuple[str, ...]:
 
 _ASKED: dict[About, str] = {
     "target": "which column is the target?",
+    "labels": "how are the shares in the target to be read?",
     "classes": "what are the model's classes, in its order?",
     "scale": "are the outputs shares or percentages?",
     "order": "which column is which?",

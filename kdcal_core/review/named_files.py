@@ -24,7 +24,7 @@ from kdcal_core.review.further_tables import add_foreign, add_training
 from kdcal_core.review.requirements import constant_target, refuse_partial
 from kdcal_core.review.review import Review, TableInfo
 from kdcal_core.review.signature import SignedPart, add_signature
-from kdcal_core.review.steps import create_review, score, set_roles, set_task
+from kdcal_core.review.steps import create_review, score, set_roles, set_task, settle
 from kdcal_core.review.workspace import Workspace
 from kdcal_core.text import listed
 
@@ -76,6 +76,8 @@ class NamedFiles:
     family, parameters, true_mean, by
         Of a regression: what the predictions are, (parameter, column) pairs, a column of true
         means, and columns of regions.
+    majority : bool
+        As `Roles.majority`.
     option : callable
         ``(name, value) -> words``: how the caller is given something, for errors.
     """
@@ -101,6 +103,7 @@ class NamedFiles:
     family: Family | None = None
     parameters: Sequence[tuple[str, str]] | None = None
     true_mean: str | None = None
+    majority: bool = False
     by: Sequence[str] = ()
     option: Callable[..., str] = command_option
 
@@ -190,6 +193,8 @@ def scored_review(workspace: Workspace, given: NamedFiles) -> Review:
     table = Path(given.table)
     target = given.target
     review = add_table(workspace, review.id, "calibration", table, table.name, target=target)
+    if given.majority and any(doubt.about == "labels" for doubt in review.doubts):
+        review = settle(workspace, review.id, "labels", "majority")
     constant = None if given.outputs or given.parameters else constant_target(review)
     if constant is not None:
         raise constant
@@ -246,7 +251,11 @@ def _class_roles(
     for column in filter(None, (given.target, given.weight, given.cluster, given.time)):
         need(table, column, "The table has no such column")
     plain = Roles(
-        target=given.target, weight=given.weight, cluster=given.cluster or None, time=given.time
+        target=given.target,
+        weight=given.weight,
+        cluster=given.cluster or None,
+        time=given.time,
+        majority=given.majority,
     )
     if model is None and given.outputs:
         outputs = _said(given, table)
@@ -323,6 +332,8 @@ def _refuse_unread(review: Review, given: NamedFiles) -> None:
     """
     say = given.option
     fixes = {
+        "labels": f"For the majority give {say('majority')}; for a forecast of the share "
+        f"{say('task', 'regression')} and {say('parameters', 'mean=COLUMN')}.",
         "order": f"Name them: {say('outputs', 'CLASS=COLUMN')} for each class.",
         "outputs": "",
         "scale": "",
@@ -350,7 +361,12 @@ def _scale_fix(doubt: Doubt, given: NamedFiles) -> str:
     """How to say what numbers mean that are no probabilities, and of which class they are."""
     say = given.option
     kinds = [one.answer for one in doubt.choices if one.answer in get_args(OutputKind)]
+    if not kinds:
+        return ""
     ways = " or ".join(say("output_kind", one) for one in kinds)
+    if kinds == ["permille"]:
+        named = f"{say('outputs', 'CLASS=COLUMN')} and {ways}"
+        return f"If it holds thousandths of a probability, give {named}."
     return f"Give both, {say('outputs', 'CLASS=COLUMN')} and {ways}."
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from kdcal_core.data.column_doubts import Doubt
 from kdcal_core.data.role_columns import used_columns
-from kdcal_core.data.schema import RIGHT_CLASSES, Roles
+from kdcal_core.data.schema import MAJORITY_CLASSES, RIGHT_CLASSES, Roles
 from kdcal_core.errors import InputError
 from kdcal_core.models.protocol import ModelInfo
 from kdcal_core.review.review import LOOKED_AT, WHICH, Review, TableInfo
@@ -99,7 +99,7 @@ def check_complete(review: Review) -> Roles:
     if (constant := constant_target(review)) is not None:
         raise constant
     unread = next(
-        (one for one in review.doubts if one.about in ("scale", "level", "order", "outputs")), None
+        (one for one in review.doubts if one.about in ("labels", "scale", "level", "order", "outputs")), None
     )
     if unread is not None and review.model is None and not answers:
         fix = "Answer on the Load page, or give each column its role." if unread.choices else ""
@@ -154,6 +154,8 @@ def default_classes(
         return model.classes
     if roles is not None and roles.judges_right:
         return RIGHT_CLASSES
+    if roles is not None and roles.majority:
+        return MAJORITY_CLASSES
     names = tuple(name for name, _ in roles.outputs) if roles else ()
     if len(names) != 1 or roles is None or table is None:
         return names

@@ -30,8 +30,8 @@ def test_both_ways_of_writing_are_shown_in_either_order(first: str, texts: Texts
     ("values", "said", "fix"),
     [
         (["5%", "12.5 %", "7%"], "5% with a percent sign (first in row 1)", "divide by 100"),
-        (["1,234.5", "12", "7,001.25"], "1,234.5 with thousands separators", "separators out"),
-        (["1.234,5", "12", "7.001,25"], "1.234,5 with thousands separators", "separators out"),
+        (["1,234.5", "12", "7.001,25"], "1,234.5 with thousands separators", "separators out"),
+        (["1.234,5", "12", "7,001.25"], "1.234,5 with thousands separators", "separators out"),
         (["12", "1 234 567", "5"], "1 234 567 with thousands separators (first in row 2)", "out"),
         (["0.5", "50%", "0.7"], "0.5 with a decimal point (first in row 1) and 50%", "by 100"),
     ],
