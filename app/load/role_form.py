@@ -147,8 +147,8 @@ def _output_kind_field(review: Review) -> OutputKind:
         default=current,
         required=True,
         format_func=lambda kind: _KINDS[kind].capitalize(),
-        help="Percentages are divided by 100, thousandths by 1000. Logits are turned into probabilities by softmax, "
-        "logarithms of probabilities by the exponential. "
+        help="Percentages are divided by 100, thousandths by 1000. Logits are turned into "
+        "probabilities by softmax, logarithms of probabilities by the exponential. "
         "For two classes one column suffices: the confidence in the predicted class, from 0 to 1 "
         "or as a percentage from 0 to 100, beside the column of the predicted class.",
     )

@@ -122,16 +122,17 @@ def to_frame(
     if listed_in:
         check_column_names(with_entries(table.column_names, listed_in), file)
         check_size(sum(listed_in.values()) * table.num_rows * 8, file or "The table")
-    columns: dict[str, pa.ChunkedArray | pa.Array] = {}
-    amounts = {}
+    columns: dict[str, pa.ChunkedArray] = {}
+    amounts: dict[str, str] = {}
     for name in table.column_names:
         if (width := listed_in.get(name)) is None:
             columns[name] = _plain_column(table[name], name, file)
-            if _is_text(columns[name].type) and (found := amounts_in(columns[name], name)):
+            if found := _amounts(columns[name], name):
                 columns[name], amounts[name] = found
         else:
             values = entries_of(table[name], name, width, file=file, before=before)
-            columns |= dict(zip(entry_names(name, width), map(pa.array, values.T), strict=True))
+            each = (pa.chunked_array([one]) for one in values.T)
+            columns |= dict(zip(entry_names(name, width), each, strict=True))
     plain = pa.table(columns) if columns else table
     frame = plain.to_pandas(ignore_metadata=True, date_as_object=False, split_blocks=True)
     for name in plain.column_names:
@@ -197,6 +198,16 @@ def _decoded(column: pa.ChunkedArray, name: str, file: str | None) -> pa.Chunked
             file=file,
             column=name,
         ) from error
+
+
+def _amounts(column: pa.ChunkedArray, name: str) -> tuple[pa.ChunkedArray, str] | None:
+    """The column and a note as of `amounts_in`; dictionaries are decoded if they hold amounts."""
+    if pa.types.is_dictionary(column.type):
+        different = pa.chunked_array([pc.unique(column).cast(column.type.value_type)])
+        if amounts_in(different, name) is None:
+            return None
+        column = column.cast(column.type.value_type)
+    return amounts_in(column, name) if _is_text(column.type) else None
 
 
 def _text_note(column: pa.ChunkedArray, name: str) -> str | None:

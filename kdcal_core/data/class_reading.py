@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from kdcal_core.data.column_doubts import MOST_CHOICES, Choice, ColumnReader, Doubt, Reading
+from kdcal_core.data.class_outputs import (
+    RAW_SCORES,
+    OutputReader,
+    counted_classes,
+    output_columns,
+    sums_to_one,
+)
+from kdcal_core.data.column_doubts import MOST_CHOICES, Choice, Doubt, Reading, they_hold
 from kdcal_core.data.column_kinds import (
     is_number,
     mostly_numbers,
@@ -25,74 +32,42 @@ from kdcal_core.data.labels import (
     rank_area,
     share_a_meaning,
 )
-from kdcal_core.data.list_columns import entry_of
 from kdcal_core.data.role_columns import output_matrix, true_labels, used_columns
 from kdcal_core.data.role_guesses import (
-    Pairs,
     class_columns,
     is_share,
     is_stated_in,
     is_target_name,
-    names_a_probability,
     paired_by_name,
     says_right,
 )
 from kdcal_core.data.schema import RIGHT_CLASSES, OutputKind, Roles
-from kdcal_core.data.target_words import target_shows
 from kdcal_core.errors import InputError
 from kdcal_core.text import formatted, in_sentence, listed
 
 _CLEARLY = 0.05  # of the area under the ROC curve: a smaller lead is often chance
 _DIVIDE = "Percentages: divide by 100"
 _LOG_ODDS = "Log odds (logits): turn into probabilities"
-_THOUSANDTHS = "Thousandths of a probability: divide by 1000"
 _LOGARITHMS = "Logarithms of probabilities: take the exponential"
 _JUDGE_RIGHT = "Judge whether predictions are right as often as stated"
 _NO_PROBABILITIES = Choice("other", "Not probabilities")
 _A_MODEL = Choice("model", "No, a model will give them")
-_AN_INPUT = Choice("other", "An input of a model that will be added")
 _MOST_SHARES = 2
 _FURTHEST = 50.0  # log odds from 0
-_LEAST_OF_SCALES = 300.0  # of credit scores
-_FEW_INPUTS = 3  # beside a score that may be all that a model gave
-_SCORES = frozenset(
-    (
-        *("score", "scores", "scoring", "scorecard", "creditscore", "riskscore", "fico", "rating"),
-        *("risk", "points", "punkte", "punktzahl", "punktwert", "puntaje", "puntuación", "puntos"),
-    )
-)
-_RAW = (
-    *("margin", "raw_margin", "raw_score", "decision", "decision_function", "decision_score"),
-    *("linear_predictor", "lp", "xb", "eta"),
-)
 _CONFIDENCES = (
     *("confidence", "conf", "max_prob", "max_proba", "top_prob", "pred_prob", "certainty"),
     *("prediction_confidence", "confidence_score", "prediction_probability"),
 )
 _NO_HEADER = re.compile(r"column_\d+")
-_TOLERANCE = 0.01
 
 
-class ClassReader(ColumnReader):
+class ClassReader(OutputReader):
     """What a table of a classification was taken for, and which questions it leaves."""
-
-    def __init__(
-        self,
-        frame: pd.DataFrame,
-        said: Mapping[str, str],
-        guess: Any,
-        model: bool,
-        classes: tuple[str, ...],
-        n_classes: int | None,
-    ) -> None:
-        super().__init__(frame, said, guess, model)
-        self.classes = classes
-        self.n_classes = n_classes
 
     def read(self, roles: Roles) -> Reading:
         if self._replaces_a_constant(roles):
             return Reading(replace(roles, target=None))
-        if (shares := self._shares_as_labels(roles)) is not None:
+        if (shares := self.shares_as_labels(roles)) is not None:
             return shares
         options = [] if "target" in self.said else self._targets(roles)
         doubts: list[Doubt] = []
@@ -124,7 +99,7 @@ class ClassReader(ColumnReader):
             roles, doubt, more = scaled
             notes += more
             doubts += [doubt] if doubt else []
-        elif (lists := self._list_of_classes(roles)) is not None:
+        elif (lists := self.list_of_classes(roles)) is not None:
             roles, doubt = lists
             doubts += [doubt] if doubt else []
         elif not roles.outputs and (block := self._unnamed_block(roles)) is not None:
@@ -134,7 +109,7 @@ class ClassReader(ColumnReader):
             roles, doubt, more = lone
             notes += more
             doubts += [doubt] if doubt else []
-        elif not roles.outputs and (score := self._score(roles)) is not None:
+        elif not roles.outputs and (score := self.score(roles)) is not None:
             roles, doubt = score
             doubts += [doubt] if doubt else []
         elif not roles.outputs and (stated := self._unnamed_shares(roles)) is not None:
@@ -161,69 +136,8 @@ class ClassReader(ColumnReader):
             self._is_plausible(str(name), replace(roles, target=None))
             and self.frame[name].nunique() == 1
             for name in self.frame.columns
-            if str(name) not in {*_columns(roles), roles.target}
+            if str(name) not in {*output_columns(roles), roles.target}
         )
-
-    def _shares_as_labels(self, roles: Roles) -> Reading | None:
-        """A target of shares, as of annotators' votes, beside a probability of one of two classes.
-
-        Either the majority is judged, or the probability as a forecast of the share.
-        """
-        target = roles.target or self._voted(roles)
-        if target is None or not is_share(self.frame, target):
-            return None
-        halves = self.frame.assign(**{target: (self._numbers(target) >= 0.5).astype(np.int64)})
-        found: Roles = roles if self.model else self.guess(target, halves)
-        if not self.model and not found.outputs:
-            return None
-        column = next((one for name, one in found.outputs if name == "1"), None)
-        majority = replace(found, target=target, majority=True, class_by="name")
-        plain = replace(found, target=target, outputs=(), output_kind="probability")
-        forecast = replace(
-            plain,
-            task="regression",
-            family="point",
-            parameters=(("mean", column or ""),),
-            predicted=None,
-            class_by="name",
-        )
-        asks_for_mean = column is not None and found.output_kind == "probability"
-        if (said := self.said.get("labels")) == "majority":
-            return Reading(majority, notes=(_majority_words(target),))
-        if said == "share" and asks_for_mean:
-            return Reading(forecast)
-        doubt = Doubt(
-            "labels",
-            f"{they_hold([target])} shares from 0 to 1, as of annotators' votes, and a review "
-            "needs what happened in each row. To judge single votes exactly, write each row twice "
-            "in the file: class 1 with the share as its weight, class 0 with the rest (no "
-            "weight of 0), and both with the row's number as their cluster.",
-            (
-                Choice(
-                    "majority", "Judge what at least half of the votes say", self._shows(majority)
-                ),
-                *(
-                    [Choice("share", f"Judge {column[:40]} as a forecast of the share")]
-                    if asks_for_mean and column is not None
-                    else []
-                ),
-            ),
-        )
-        return Reading(plain, (doubt,))
-
-    def _voted(self, roles: Roles) -> str | None:
-        """The only column of shares that a probability is named after."""
-        shares = [name for name in roles.features if is_share(self.frame, name)]
-        pairs = [
-            one
-            for one in shares
-            for other in shares
-            if one != other and names_a_probability(other) and is_stated_in(one, other)
-        ]
-        return pairs[0] if len(pairs) == 1 and not names_a_probability(pairs[0]) else None
-
-    def _numbers(self, column: str) -> pd.Series[Any]:
-        return pd.to_numeric(self.frame[column], errors="coerce")
 
     def _targets(self, roles: Roles) -> list[Roles]:
         """The readings of the table under each column that could be the target, likeliest first."""
@@ -267,7 +181,7 @@ class ClassReader(ColumnReader):
 
     def _separated(self, roles: Roles) -> float:
         """How far from one half the AUROC of the predictions is; 0 without two classes."""
-        columns = [name for name in (roles.target, *_columns(roles)) if name]
+        columns = [name for name in (roles.target, *output_columns(roles)) if name]
         rows = self._rows(self.frame).dropna(subset=columns)
         classes = classes_of(rows[roles.target])
         if not roles.outputs or len(classes) != 2:
@@ -285,10 +199,10 @@ class ClassReader(ColumnReader):
     def _class_names(self, roles: Roles) -> tuple[tuple[str, ...], tuple[Doubt, ...]]:
         """The labels as names of a model's classes where its file only counts them."""
         n = len(self.classes) or self.n_classes
-        if n is None or roles.target is None or self.classes not in ((), _counted(n)):
+        if n is None or roles.target is None or self.classes not in ((), counted_classes(n)):
             return (), ()
         labels = classes_of(self.frame[roles.target])
-        if len(labels) != n or class_columns(self.frame[[roles.target]], set(), _counted(n)):
+        if len(labels) != n or class_columns(self.frame[[roles.target]], set(), counted_classes(n)):
             return (), ()
         orders = {"natural": labels, "reversed": labels[::-1]}
         orders = orders if n == 2 else {"natural": labels}
@@ -326,28 +240,11 @@ class ClassReader(ColumnReader):
             "could be it too.",
             tuple(
                 Choice(
-                    str(one.target), f"{str(one.target)[:60]} is the true class", self._shows(one)
+                    str(one.target), f"{str(one.target)[:60]} is the true class", self.shows(one)
                 )
                 for one in options[:MOST_CHOICES]
             ),
         )
-
-    def _shows(self, roles: Roles, frame: pd.DataFrame | None = None) -> str:
-        """Event rate, mean prediction and area of two classes; rows predicted right of more."""
-        if roles.target is None:
-            return ""
-        rows = self._rows(self.frame if frame is None else frame)
-        rows = rows.dropna(subset=[c for c in (roles.target, *_columns(roles)) if c])
-        labels = true_labels(rows, roles) if len(rows) else pd.Series(dtype=object)
-        classes = RIGHT_CLASSES if roles.judges_right else classes_of(labels)
-        if not roles.outputs:
-            return target_shows(labels)
-        names = classes if len(roles.outputs) == 1 else tuple(name for name, _ in roles.outputs)
-        try:
-            proba = output_matrix(rows, roles, names)
-        except InputError:
-            return target_shows(labels)
-        return target_shows(labels, names, proba)
 
     def _are_among(self, column: str | None, labels: Sequence[str]) -> bool:
         """Whether all values of a column are among these labels."""
@@ -372,7 +269,7 @@ class ClassReader(ColumnReader):
         without = replace(roles, outputs=(), class_by="name")
         if "scale" in self.said:
             return without, ()
-        shown = Choice("percent", _DIVIDE, self._shows(scaled))
+        shown = Choice("percent", _DIVIDE, self.shows(scaled))
         return without, (_scale_doubt([confidence], shown),)
 
     def _top_label(
@@ -395,7 +292,7 @@ class ClassReader(ColumnReader):
         if able and self.said.get("outputs") == kind:
             return judged, (), (_judged_words(confidence),)
         words = _JUDGE_RIGHT if kind == "right" else f"{_JUDGE_RIGHT} ({in_sentence(_DIVIDE)})"
-        choices = (Choice(kind, words, self._shows(judged)),) if able else ()
+        choices = (Choice(kind, words, self.shows(judged)),) if able else ()
         doubt = _top_label_alone(confidence, str(roles.predicted), labels, choices)
         return replace(roles, outputs=(), class_by="name"), (doubt,), ()
 
@@ -446,14 +343,14 @@ class ClassReader(ColumnReader):
         answered = {"percent": scaled, "logit": logits}.get(said := self.said.get("scale", ""))
         if answered is not None:
             return answered, None, ()
-        if len(names) > 1 and _sums_to_one(shares, names):
+        if len(names) > 1 and sums_to_one(shares, names):
             return scaled, None, (f"{they_hold(names)} percentages: divided by 100.",)
         if said:
             return roles, None, ()
         doubt = _scale_doubt(
             names,
-            Choice("percent", _DIVIDE, self._shows(scaled)),
-            Choice("logit", _LOG_ODDS, self._shows(logits)),
+            Choice("percent", _DIVIDE, self.shows(scaled)),
+            Choice("logit", _LOG_ODDS, self.shows(logits)),
         )
         return replace(roles, outputs=(), class_by="name"), doubt, ()
 
@@ -477,7 +374,7 @@ class ClassReader(ColumnReader):
             raw = (
                 [one for one in below if says_log_odds(one)]
                 or [one for one in below if says_log_probability(one)]
-                or [one for one in below if simple(one) in _RAW]
+                or [one for one in below if simple(one) in RAW_SCORES]
             )
             if len(raw) != 1:
                 return None
@@ -505,9 +402,9 @@ class ClassReader(ColumnReader):
             f"{formatted(high, '.3g')}, which may be log odds{' or logarithms' * (high <= 0.0)}. "
             "Probabilities lie between 0 and 1.",
             (
-                Choice("logit", _LOG_ODDS, self._shows(read)),
+                Choice("logit", _LOG_ODDS, self.shows(read)),
                 *(
-                    [Choice("log_probability", _LOGARITHMS, self._shows(raised))]
+                    [Choice("log_probability", _LOGARITHMS, self.shows(raised))]
                     if high <= 0.0
                     else []
                 ),
@@ -515,50 +412,6 @@ class ClassReader(ColumnReader):
             ),
         )
         return replace(roles, features=features), doubt, ()
-
-    def _score(self, roles: Roles) -> tuple[Roles, Doubt | None] | None:
-        """A score on a scale of its own: thousandths of a probability, if so confirmed, or none."""
-        labels = () if roles.target is None else classes_of(self.frame[roles.target])
-        numbers = [name for name in roles.features if mostly_numbers(self.frame[name])]
-        named = [name for name in numbers if {*simple(name).split("_")} & _SCORES]
-        if len(labels) != 2 or len(named) != 1 or len(numbers) > 1 + _FEW_INPUTS:
-            return None
-        values = sampled(self.frame, named)
-        low, high = float(np.nanmin(values)), float(np.nanmax(values))
-        if (0.0 <= low and high <= 100.0) or not np.isfinite([low, high]).all():
-            return None
-        (column,) = named
-        name, by = class_of_column(column, labels, target=roles.target, frame=self.frame)
-        features = tuple(one for one in roles.features if one != column)
-        outputs = ((name, column),)
-        read = replace(roles, outputs=outputs, output_kind="permille", class_by=by)
-        read = replace(read, features=features)
-        said = self.said.get("scale")
-        if said is not None:
-            return (read if said == "permille" else roles), None
-        fits = 0.0 <= low < _LEAST_OF_SCALES and high <= 1000.0
-        doubt = Doubt(
-            "scale",
-            f"{they_hold([column])} numbers from {formatted(low, ',.4g')} to "
-            f"{formatted(high, ',.4g')}{self._ranks(roles.target, column, labels)}. A score ranks the "
-            "rows and does not say how likely the event is, so its calibration cannot be judged. "
-            f"Fit a logistic regression of {str(roles.target)[:60]!r} on it to other rows, and "
-            "give its probabilities as a column.",
-            (*([Choice("permille", _THOUSANDTHS, self._shows(read))] if fits else []), _AN_INPUT),
-        )
-        return replace(roles, features=features), doubt
-
-    def _ranks(self, target: str | None, column: str, labels: Sequence[str]) -> str:
-        """How well a score ranks the rows of two classes, as the end of a clause."""
-        rows = self._rows(self.frame).dropna(subset=[target, column])
-        values = pd.to_numeric(rows[column], errors="coerce").to_numpy(dtype=np.float64)
-        known = np.isfinite(values)
-        second = encode_labels(rows[target], labels) == 1
-        if second[known].all() or not second[known].any():
-            return ""
-        area, _ = rank_area(values[known], second[known])
-        higher = labels[int(area >= 0.5)]
-        return f", higher in the rows of {higher[:40]!r} (AUROC {max(area, 1.0 - area):.3f})"
 
     def _unnamed_block(self, roles: Roles) -> tuple[Roles, Doubt | None] | None:
         """Neighbouring columns, one a class, whose rows sum to one, where no name says so."""
@@ -577,63 +430,13 @@ class ClassReader(ColumnReader):
         options = {",".join(one): tuple(zip(one, block, strict=True)) for one in orders}
         if named_so := paired_by_name(block, classes):
             return replace(read, outputs=named_so), None
-        return self._in_order(
+        return self.in_order(
             read,
             options,
             f"The rows of {listed([repr(name[:60]) for name in block], 3)} sum to one, so they "
             "were read as the probabilities of the classes in their order. No name says which "
             "column belongs to which class.",
         )
-
-    def _list_of_classes(self, roles: Roles) -> tuple[Roles, Doubt | None] | None:
-        """The numbers of a list, one a class: in the order of classes that count from 0, or asked.
-
-        Spark counts the most frequent class as 0, scikit-learn the first in the alphabet.
-        """
-        entries: dict[str, list[str]] = {}
-        for name in map(str, self.frame.columns):
-            if (found := entry_of(name)) is not None:
-                entries.setdefault(found[0], []).append(name)
-        outputs = {*_columns(roles)}
-        whole = [
-            (of, columns)
-            for of, columns in entries.items()
-            if (outputs & {*columns} or not outputs)
-            and (roles.output_kind == "logit" or _sums_to_one(self.frame, columns))
-        ]
-        if roles.target is None or len(whole) != 1:
-            return None
-        ((of, columns),) = whole
-        features = (name for name in roles.features if name not in columns)
-        features = (name for name in features if not _is_raw_prediction(name))
-        read = replace(roles, features=tuple(features), class_by="name")
-        counted, labels = _counted(len(columns)), classes_of(self.frame[roles.target])
-        if class_columns(self.frame[[roles.target]], set(), counted):
-            return replace(read, outputs=tuple(zip(counted, columns, strict=True))), None
-        if len(labels) != len(columns):
-            doubt = Doubt(
-                "outputs",
-                f"The column {of[:60]!r} holds lists of {len(columns):,} numbers, and "
-                f"{roles.target[:60]!r} {len(labels):,} classes, so it is not known which number "
-                "belongs to which class. Give the target as the places in the list, counted from "
-                "0, or give one column of probabilities for each class, named after it.",
-            )
-            return replace(read, outputs=()), doubt
-        orders = [labels, labels[::-1]] if len(labels) == 2 else [labels, self._by_count(roles)]
-        return self._in_order(
-            read,
-            {",".join(one): tuple(zip(one, columns, strict=True)) for one in orders},
-            f"The column {of[:60]!r} holds a list of probabilities, one a class, and nothing says "
-            "in which order. Libraries sort the labels; Spark begins with the most frequent one. For "
-            "another order give each column its class.",
-        )
-
-    def _by_count(self, roles: Roles) -> tuple[str, ...]:
-        """The labels, the most frequent first."""
-        labels = classes_of(self.frame[roles.target])
-        known = self.frame[roles.target].dropna()
-        counts = np.bincount(encode_labels(known, labels), minlength=len(labels))
-        return tuple(labels[at] for at in np.argsort(-counts, kind="stable"))
 
     def _unnamed_shares(self, roles: Roles) -> tuple[Roles, Doubt | None] | None:
         """One or two columns with numbers from 0 to 1 beside two classes, whatever their names.
@@ -663,7 +466,7 @@ class ClassReader(ColumnReader):
             Choice(
                 answer,
                 f"{read.outputs[0][1][:40]} is the probability of {read.outputs[0][0][:40]}",
-                self._shows(read),
+                self.shows(read),
             )
             for answer, read in options.items()
         ]
@@ -681,7 +484,7 @@ class ClassReader(ColumnReader):
             self.frame[[roles.target]], set(), [name for name, _ in roles.outputs]
         ):
             return None
-        return self._in_order(
+        return self.in_order(
             roles,
             {
                 ",".join(one): tuple(zip(one, columns, strict=True))
@@ -692,47 +495,16 @@ class ClassReader(ColumnReader):
             f"{listed([repr(name[:40]) for name in labels])}. Which column belongs to which class?",
         )
 
-    def _in_order(
-        self, roles: Roles, options: Mapping[str, Pairs], sentence: str
-    ) -> tuple[Roles, Doubt | None]:
-        """The roles of the order that was said; else those of the first one, and the question."""
-        if said := options.get(self.said.get("order", "")):
-            return replace(roles, outputs=said), None
-        shown = [
-            Choice(
-                answer,
-                " · ".join(f"{column[:40]}: {name[:40]}" for name, column in pairs[:MOST_CHOICES])
-                + (", ..." if len(pairs) > MOST_CHOICES else ""),
-                self._shows(replace(roles, outputs=pairs)),
-            )
-            for answer, pairs in options.items()
-        ]
-        doubt = Doubt("order", sentence, tuple(shown))
-        return replace(roles, outputs=next(iter(options.values()))), doubt
-
     def _is_block(self, columns: Sequence[str]) -> bool:
         numbers = all(is_number(self.frame[name]) for name in columns)
         return (
             numbers
             and any(is_share(self.frame, c) for c in columns)
-            and _sums_to_one(self.frame, columns)
+            and sums_to_one(self.frame, columns)
         )
 
     def _headerless(self) -> bool:
         return all(_NO_HEADER.fullmatch(str(name)) for name in self.frame.columns)
-
-
-def _majority_words(target: str) -> str:
-    return (
-        f"A row is of class 1 where {target[:60]!r} is at least one half. A model that states the "
-        "share of votes then seems under-confident: the majority is surer than a single vote."
-    )
-
-
-def _is_raw_prediction(name: str) -> bool:
-    """Whether a column is of the list that Spark calls rawPrediction: outputs, and no inputs."""
-    found = entry_of(name)
-    return found is not None and simple(found[0]) in ("rawprediction", "raw_prediction")
 
 
 def _judged_words(confidence: str) -> str:
@@ -755,18 +527,6 @@ def _top_label_alone(
         + (" Without them kdcal can judge whether predictions are right." if choices else ""),
         choices,
     )
-
-
-def they_hold(columns: Sequence[str]) -> str:
-    """The beginning of a sentence on what columns hold.
-
-    Examples
-    --------
-    >>> they_hold(["a"]), they_hold(["a", "b"])
-    ("The column 'a' holds", "The columns 'a' and 'b' hold")
-    """
-    what = listed([repr(name[:60]) for name in columns], 3)
-    return f"The column {what} holds" if len(columns) == 1 else f"The columns {what} hold"
 
 
 def _scale_doubt(columns: Sequence[str], *choices: Choice) -> Doubt:
@@ -822,22 +582,8 @@ def _no_header() -> Doubt:
     )
 
 
-def _counted(n: int) -> tuple[str, ...]:
-    return tuple(map(str, range(n)))
-
-
-def _columns(roles: Roles) -> Iterator[str]:
-    return (column for _, column in roles.outputs)
-
-
 def _is_percentage(frame: pd.DataFrame, column: str) -> bool:
     """Whether a column's numbers lie from 0 to 100, and some above 1."""
     values = sampled(frame, [column])
     values = values[~np.isnan(values)]
     return bool(len(values) and values.min() >= 0 and 1 < values.max() <= 100)
-
-
-def _sums_to_one(frame: pd.DataFrame, columns: Sequence[str]) -> bool:
-    values = sampled(frame, columns)
-    near = np.abs(values.sum(axis=1) - 1.0) <= _TOLERANCE
-    return bool(np.mean(near & ((values >= 0) & (values <= 1)).all(axis=1)) > 0.5)

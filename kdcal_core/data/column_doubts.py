@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import pandas as pd
 
 from kdcal_core.data.schema import Roles
+from kdcal_core.text import listed
 
 About = Literal[
     "target",
@@ -99,3 +100,15 @@ class ColumnReader:
 
     def _rows(self, frame: pd.DataFrame) -> pd.DataFrame:
         return frame.iloc[:: max(len(frame) // _LOOKED_AT, 1)]
+
+
+def they_hold(columns: Sequence[str]) -> str:
+    """The beginning of a sentence on what columns hold.
+
+    Examples
+    --------
+    >>> they_hold(["a"]), they_hold(["a", "b"])
+    ("The column 'a' holds", "The columns 'a' and 'b' hold")
+    """
+    what = listed([repr(name[:60]) for name in columns], 3)
+    return f"The column {what} holds" if len(columns) == 1 else f"The columns {what} hold"

@@ -102,7 +102,9 @@ def note_on_entries(name: str, width: int) -> str:
     if width == 1:
         return f"Column {name!r} holds lists of one number: read as this number."
     first, *_, last = entry_names(name, width)
-    return f"Column {name!r} holds lists of {width:,} numbers: read as the columns {first} to {last}."
+    return (
+        f"Column {name!r} holds lists of {width:,} numbers: read as the columns {first} to {last}."
+    )
 
 
 def columns_to_look_into(schema: pa.Schema) -> list[str]:
@@ -110,7 +112,8 @@ def columns_to_look_into(schema: pa.Schema) -> list[str]:
 
     Examples
     --------
-    >>> columns_to_look_into(pa.schema({"p": pa.list_(pa.float64()), "q": pa.string(), "y": "int8"}))
+    >>> schema = pa.schema({"p": pa.list_(pa.float64()), "q": pa.string(), "y": pa.int8()})
+    >>> columns_to_look_into(schema)
     ['p', 'q']
     """
     return [one.name for one in schema if may_hold_lists(one.type) or _is_text(one.type)]
@@ -174,6 +177,8 @@ def entries_of(
     kdcal_core.errors.InputError: The list holds 1 number, but lists of 2 are expected (column \
 'p', row 2). Give every row a list of the same length, or leave the column out.
     """
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     array = column.combine_chunks()
     if isinstance(array, pa.ChunkedArray):  # as some versions of Arrow answer
         array = array.chunk(0) if array.num_chunks else pa.array([], column.type)

@@ -486,9 +486,7 @@ class PartedTable:
         for batch in self._batches(group, stored, rows):
             decoded = sum(decoded_bytes(pa.chunked_array([one])) for one in batch.columns)
             check_size(decoded, group.title, _BLOCK_BYTES)
-            frame, _ = to_frame(
-                pa.Table.from_batches([batch]), group.title, self._widths, before
-            )
+            frame, _ = to_frame(pa.Table.from_batches([batch]), group.title, self._widths, before)
             yield before, frame[wanted]
             before += len(frame)
 

@@ -15,8 +15,15 @@ import numpy as np
 import pandas as pd
 
 from kdcal_core.data.array_checks import SUM_TOLERANCE, rounding_of
-from kdcal_core.data.class_reading import ClassReader, they_hold
-from kdcal_core.data.column_doubts import MOST_CHOICES, Choice, ColumnReader, Doubt, Reading
+from kdcal_core.data.class_reading import ClassReader
+from kdcal_core.data.column_doubts import (
+    MOST_CHOICES,
+    Choice,
+    ColumnReader,
+    Doubt,
+    Reading,
+    they_hold,
+)
 from kdcal_core.data.column_kinds import (
     SEVERAL_ROWS,
     is_number,

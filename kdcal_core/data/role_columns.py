@@ -197,11 +197,11 @@ def output_matrix(
 ) -> FloatArray:
     """The model's probabilities, (n, K) float64, columns in the order of ``classes``.
 
-    Percentages are divided by 100, by a percent sign too, thousandths by 1000, logits go through the softmax function,
-    and log probabilities through the exponential function. Rows of rounded numbers are scaled to
-    sum to one. A single output column of two classes is the probability (or the log odds) of its
-    class; the other class has the complement. A confidence is the probability of the class in the
-    column ``predicted``, or that it is right.
+    Percentages are divided by 100, by a percent sign too, and thousandths by 1000; logits go
+    through the softmax function, and log probabilities through the exponential function. Rows of
+    rounded numbers are scaled to sum to one. A single output column of two classes is the
+    probability (or the log odds) of its class; the other class has the complement. A confidence is
+    the probability of the class in the column ``predicted``, or that it is right.
 
     Raises
     ------

@@ -99,7 +99,12 @@ def check_complete(review: Review) -> Roles:
     if (constant := constant_target(review)) is not None:
         raise constant
     unread = next(
-        (one for one in review.doubts if one.about in ("labels", "scale", "level", "order", "outputs")), None
+        (
+            one
+            for one in review.doubts
+            if one.about in ("labels", "scale", "level", "order", "outputs")
+        ),
+        None,
     )
     if unread is not None and review.model is None and not answers:
         fix = "Answer on the Load page, or give each column its role." if unread.choices else ""

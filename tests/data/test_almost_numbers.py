@@ -55,3 +55,44 @@ def test_a_value_that_stops_a_column_of_numbers_says_how_to_write_it() -> None:
         numeric_matrix(frame, ["p"], allow_missing=False)
     with pytest.raises(InputError, match="Correct it"):
         numeric_matrix(pd.DataFrame({"p": ["0.1", "often"]}), ["p"], allow_missing=False)
+
+
+@pytest.mark.parametrize(
+    ("values", "numbers"),
+    [
+        (["$1,234", "-$950", "($5)"], [1234.0, -950.0, -5.0]),
+        (["$3.499", "$4.000"], [3.499, 4.0]),
+        (["1.234,50 €", "7,00 €", "-2 €"], [1234.5, 7.0, -2.0]),
+        (["1.234 €", "12.500 €", "3.000 €", "950 €"], [1234.0, 12500.0, 3000.0, 950.0]),
+        (["CHF 1'234.50", "CHF 2"], [1234.5, 2.0]),
+        (["1,234,567", "5", "NA"], [1234567.0, 5.0, None]),
+        (["1,234.5", "7"], [1234.5, 7.0]),
+    ],
+)
+def test_amounts_are_numbers_where_one_reading_fits(
+    values: list[str], numbers: list[float | None]
+) -> None:
+    table = read_table(io.BytesIO(("p|y\n" + "|a\n".join([*values, ""])).encode()), name="t")
+    assert table.frame["p"].astype(object).where(table.frame["p"].notna(), None).tolist() == numbers
+    assert f"holds amounts: {values[0]} was read as" in table.notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (["1.234 €", "2.345 €"], "1.234 € may be 1234 or 1.234"),
+        (["1,234", "12,500"], "1,234 may be 1234 or 1.234"),
+        (["$5", "€6"], "in several currencies ($ and €)"),
+        (["$5", "n/a", *["$6"] * 10], None),  # a stray word: the checks name it
+        (["<=50K", ">50K"], None),
+        (["192.168.1.1", "10.0.0.1"], None),
+        (["01,234", "02,345"], None),
+        (["555 123 456", "555 123 457"], None),
+    ],
+)
+def test_other_amounts_stay_text(values: list[str], said: str | None) -> None:
+    table = read_table(
+        io.BytesIO(pd.DataFrame({"p": values, "y": "a"}).to_csv(index=False).encode())
+    )
+    assert table.frame["p"].tolist()[0] == values[0]
+    assert said is None or said in table.notes[-1]

@@ -47,6 +47,9 @@ SIXTY = {f"p_{k}": column for k, column in enumerate(RNG.dirichlet(np.ones(60), 
 SHARE = P + RNG.normal(0, 0.1, N)
 
 
+BY_COUNT = [",".join(one) for one in (NAMES, NAMES[np.argsort(-np.bincount(KIND))])]
+
+
 def frame(**columns: Any) -> pd.DataFrame:
     return pd.DataFrame({name.replace("__", " "): column for name, column in columns.items()})
 
@@ -76,6 +79,19 @@ def signed(percentages: Any) -> list[str]:
         for at, one in enumerate(percentages)
     ]
 
+
+def money(values: Any) -> list[str]:
+    """As people write dollars and euros, by turns."""
+    return [f"${one:,.0f}" for one in values]
+
+
+def euros(values: Any) -> list[str]:
+    return [f"{one:,.2f} €".translate(str.maketrans(",.", ".,")) for one in values]
+
+
+VOTES = RNG.binomial(5, P) / 5
+CREDIT = (850 - 540 * P).round()  # from 310
+TWO = [[1.0 - p, p] for p in P]
 
 LOANS = frame(age=AGE, default=OTHER, defaulted=EVENT, p_default=P)
 SOLD_TABLE = frame(price=SOLD, prediction=FORECAST, lower=LOWER, upper=UPPER)
@@ -692,6 +708,111 @@ SHAPES: dict[str, tuple[bytes | Callable[[], bytes], dict[str, Any]]] = {
             "asks": ["outputs"],
             "choices": ["right"],
         },
+    ),
+    # amounts
+    "amounts in dollars": (
+        csv(frame(region=REGION, price=money(1000 + X), forecast=money(900 + 10 * X))),
+        {"task": "regression", "target": "price", "parameters": {"mean": "forecast"}},
+    ),
+    "amounts in euros with decimal commas": (
+        csv(frame(kind=REGION, price=euros(110 * X), forecast=euros(1000 + X)), sep=";"),
+        {"task": "regression", "target": "price", "parameters": {"mean": "forecast"}},
+    ),
+    "an input in dollars": (
+        csv(frame(income=money(1e4 * X), y=EVENT, p_1=P)),
+        {"target": "y", "features": ("income",)},
+    ),
+    "brackets of amounts are classes": (
+        csv(frame(label=yes_no(EVENT, ">$50,000", "<=$50,000"), p=P)),
+        {"target": "label", "outputs": {">$50,000": "p"}, "class_by": "rows"},
+    ),
+    # scores
+    "a score in thousandths": (
+        csv(frame(score=(1000 * P).round(), y=EVENT)),
+        {
+            "outputs": {},
+            "asks": ["scale"],
+            "choices": ["permille", "other"],
+            "says": "higher in the rows of '1' (AUROC 0.",
+        },
+    ),
+    "a credit score": (
+        csv(frame(age=AGE, credit__score=CREDIT, defaulted=EVENT)),
+        {
+            "outputs": {},
+            "features": ("age",),
+            "asks": ["scale"],
+            "choices": ["other"],
+            "says": "higher in the rows of '0' (AUROC 0.",
+        },
+    ),
+    "a score in German, far below zero and above": (
+        csv(frame(Punktzahl=(100 * LOGIT).round(), Ausfall=EVENT)),
+        {"asks": ["scale"], "choices": ["other"], "says": "does not say how likely the event is"},
+    ),
+    "a score among many inputs": (
+        csv(frame(a=AGE, b=X, c=RATE, d=SOLD, credit_score=CREDIT, defaulted=EVENT)),
+        {"outputs": {}, "features": ("a", "b", "c", "d", "credit_score")},
+    ),
+    "a score beside a probability": (
+        csv(frame(credit_score=CREDIT, defaulted=EVENT, p_default=P)),
+        {"outputs": {"1": "p_default"}, "features": ("credit_score",)},
+    ),
+    # lists
+    "lists of probabilities in Parquet, classes that count from 0": (
+        lambda: parquet(
+            frame(label=EVENT * 1.0, rawPrediction=TWO, probability=TWO, prediction=EVENT * 1.0)
+        ),
+        {
+            "outputs": {"0": "probability[0]", "1": "probability[1]"},
+            "predicted": "prediction",
+            "features": (),
+        },
+    ),
+    "lists of probabilities in text, named classes": (
+        csv(frame(species=NAMES[KIND], probs=[str(row) for row in THREE.tolist()])),
+        {
+            "outputs": {"ant": "probs[0]", "bee": "probs[1]", "cat": "probs[2]"},
+            "asks": ["order"],
+            "choices": BY_COUNT,
+            "says": "nothing says in which order",
+        },
+    ),
+    "vectors of two named classes in text": (
+        csv(frame(y=yes_no(EVENT), probability=[f"DenseVector({row})" for row in TWO])),
+        {"asks": ["order"], "choices": ["no,yes", "yes,no"], "outputs": 2},
+    ),
+    "more probabilities in a list than classes": (
+        csv(frame(y=yes_no(EVENT), probability=[str(row) for row in THREE.tolist()])),
+        {"outputs": {}, "asks": ["outputs"], "says": "lists of 3 numbers, and 'y' 2 classes"},
+    ),
+    "intervals in text are categories": (
+        csv(frame(band=np.resize(["[20, 30]", "[30, 40]"], N), y=EVENT, p_1=P)),
+        {"outputs": {"1": "p_1"}, "features": ("band",)},
+    ),
+    # shares in place of classes
+    "votes of annotators beside a probability": (
+        csv(frame(age=AGE, label=VOTES, probability=P)),
+        {
+            "target": "label",
+            "outputs": {},
+            "features": ("age",),
+            "asks": ["labels"],
+            "choices": ["majority", "share"],
+            "says": "write each row twice",
+        },
+    ),
+    "votes of no known name": (
+        csv(frame(share_toxic=VOTES, p_toxic=P)),
+        {"target": "share_toxic", "asks": ["labels"], "choices": ["majority", "share"]},
+    ),
+    "votes beside percentages with their sign": (
+        csv(frame(label=VOTES, probability=signed(100 * P))),
+        {"target": "label", "asks": ["labels"]},
+    ),
+    "shares that a forecast is made of": (
+        csv(frame(y=SHARE.clip(0, 1), prediction=P)),
+        {"task": "regression", "target": "y", "parameters": {"mean": "prediction"}},
     ),
     "a column that is below zero throughout": (
         csv(frame(y=EVENT, score=np.log(P))),

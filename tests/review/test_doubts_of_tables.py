@@ -262,3 +262,45 @@ def test_an_open_question_is_the_first_next_step(workspace: Workspace) -> None:
     step = next_step(CheckedReview((), 0.95, 900), questions=questions)
     assert step.startswith(f"Answer 2 open questions: {questions[0]} Are the rows in")
     assert open_questions(settle(workspace, review.id, "cluster", "customer_id")) == ()
+
+
+def test_votes_are_judged_by_their_majority_or_as_a_share(workspace: Workspace) -> None:
+    votes = RNG.binomial(4, P) / 4  # with ties
+    table = pd.DataFrame({"label": votes, "probability": P})
+    review = loaded(workspace, table)
+    with pytest.raises(InputError, match="shares from 0 to 1, as of annotators' votes"):
+        score(workspace, review.id)
+    settled = settle(workspace, review.id, "labels", "majority")
+    assert (settled.classes, settled.doubts) == (("0", "1"), ())
+    scored = score(workspace, review.id)
+    yes = int((votes >= 0.5).sum())
+    assert scored.sets["calibration"].class_rows == (N - yes, yes)
+    content = io.BytesIO(table.assign(label=table["label"] * 2).to_csv(index=False).encode())
+    add_table(workspace, review.id, "evaluation", content, "counts.csv")
+    with pytest.raises(InputError, match=r"A share is below 0 or above 1 .*column 'label'"):
+        score(workspace, review.id)
+    other = loaded(workspace, table)
+    settled = settle(workspace, other.id, "labels", "share")
+    assert (settled.task, settled.doubts) == ("regression", ())
+    assert settled.roles is not None
+    assert (settled.roles.target, settled.roles.parameters) == (
+        "label",
+        (("mean", "probability"),),
+    )
+    assert score(workspace, other.id).ready
+
+
+def test_thousandths_and_lists_are_scored_once_they_are_confirmed(workspace: Workspace) -> None:
+    event = (RNG.random(N) < P).astype(int)
+    review = loaded(workspace, pd.DataFrame({"score": 1000 * P, "y": event}))
+    with pytest.raises(InputError, match="does not say how likely the event is"):
+        score(workspace, review.id)
+    settle(workspace, review.id, "scale", "permille")
+    plain = score(workspace, loaded(workspace, pd.DataFrame({"p": P, "y": event})).id)
+    thousandths = score(workspace, review.id).sets["calibration"]
+    assert thousandths.accuracy == plain.sets["calibration"].accuracy
+    table = pd.DataFrame({"p": [f"[{p}, {1 - p}]" for p in P], "y": np.where(event, "b", "a")})
+    lists = loaded(workspace, table)
+    assert [one.about for one in lists.doubts] == ["order"]
+    settle(workspace, lists.id, "order", "b,a")
+    assert score(workspace, lists.id).sets["calibration"].accuracy == thousandths.accuracy
