@@ -158,13 +158,14 @@ class OutputReader(ColumnReader):
         if said is not None:
             return (read if said == "permille" else roles), None
         fits = 0.0 <= low < _LEAST_OF_SCALES and high <= 1000.0
+        ends = f"{formatted(low, ',.4g')} to {formatted(high, ',.4g')}"
         doubt = Doubt(
             "scale",
-            f"{they_hold([column])} numbers from {formatted(low, ',.4g')} to "
-            f"{formatted(high, ',.4g')}{self._ranks(roles.target, column, labels)}. A score "
-            "ranks the rows and does not say how likely the event is, so its calibration cannot be judged. "
-            f"Fit a logistic regression of {str(roles.target)[:60]!r} on it to other rows, and "
-            "give its probabilities as a column.",
+            f"{they_hold([column])} numbers from {ends}"
+            f"{self._ranks(roles.target, column, labels)}. A score ranks the rows and does not say "
+            "how likely the event is, so its calibration cannot be judged. Fit a logistic "
+            f"regression of {str(roles.target)[:60]!r} on it to other rows, and give its "
+            "probabilities as a column.",
             (*([Choice("permille", _THOUSANDTHS, self.shows(read))] if fits else []), _AN_INPUT),
         )
         return replace(roles, features=features), doubt

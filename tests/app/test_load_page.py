@@ -590,6 +590,40 @@ def test_the_order_in_time_is_asked_for_and_taken_with_one_click(app):
     _press(app, "Score the rows")
 
 
+@pytest.mark.parametrize(
+    ("columns", "said", "click"),
+    [
+        (
+            {"score": 1000.0},
+            "A score ranks the rows",
+            "Thousandths of a probability",
+        ),
+        ({"probability": "list"}, "holds a list of probabilities", "well · probability[1]"),
+        ({"proba": 1.0, "label": "votes"}, "as of annotators' votes", "Judge what at least half"),
+        ({"proba": 1.0, "label": "votes"}, "as of annotators' votes", "Judge proba as a forecast"),
+    ],
+)
+def test_what_is_no_plain_probability_or_class_is_scored_after_one_click(app, columns, said, click):
+    frame = _predictions()
+    p = frame.pop("proba_sick").to_numpy()
+    made = {"list": [f"[{1 - one}, {one}]" for one in p], "votes": (5 * p).round() / 5}
+    table = frame[["diagnosis"]] if "label" not in columns else pd.DataFrame(index=frame.index)
+    table = table.assign(
+        **{name: p * of if isinstance(of, float) else made[of] for name, of in columns.items()}
+    )
+    _upload(app, "calibration", "rows.csv", _csv(table))
+    settle(app)
+    _assert_healthy(app)
+    assert said in unescape(app.warning[0].value)
+    _press(app, next(one.label for one in app.button if click in unescape(one.label)))
+    settle(app)
+    _assert_healthy(app)
+    assert not app.warning
+    _press(app, "Score the rows")
+    settle(app)
+    _assert_healthy(app)
+
+
 def test_each_question_stands_above_its_buttons_and_a_closed_one_is_named(app):
     days = pd.date_range("2026-01-01", periods=200).strftime("%d.%m.%Y")
     frame = _predictions(600).assign(day=np.repeat(days, 3), customer_id=np.tile(range(300), 2))
