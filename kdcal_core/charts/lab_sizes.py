@@ -13,10 +13,12 @@ import plotly.graph_objects as go
 from kdcal_core.charts.chart import Chart, panel
 from kdcal_core.charts.lab import LAB_BANDED
 from kdcal_core.charts.marks import BandLine, PanelTitle, band_lines, new_panels
-from kdcal_core.charts.palette import Palette, method_style, palette
+from kdcal_core.charts.palette import Palette, faded, method_style, palette
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.text import formatted, listed
 
+_FULLEST = 0.75  # opacity of a box
+_SYMBOLS = ("circle", "square", "diamond", "cross")
 _MOST_BOXES = 4  # methods: more boxes side by side are too narrow
 REPEATED_RUNS = """
 Each repetition draws new rows, trains a new model and judges it on fresh rows.
@@ -29,8 +31,8 @@ floor of the kernel density version are chosen from the data in each run.
 """
 BOXES = """
 A box holds the middle half of the repetitions with the median as its line; whiskers reach to the
-outermost ones (Torres et al., Fig. 4). Few neighbours are less biased, more are less noisy; a
-number above that of the calibration rows cannot be run.
+outermost ones (Torres et al., Fig. 4). Boxes of more neighbours are filled more: few are less
+biased, more are less noisy; a number above that of the calibration rows cannot be run.
 """
 
 
@@ -111,19 +113,22 @@ def sizes_figure(
 def _boxes(
     sizes: Sequence[int], methods: Mapping[str, str], one: SizesPanel, colours: Palette
 ) -> Iterator[go.Box]:
-    inks = [method_style("model", colours)[0], *colours.classes]
+    inks = [method_style(key, colours)[0] for key in methods]
     labels = np.repeat([f"{size:,}" for size in sizes], one.values.shape[1])
     for at, label in enumerate(methods.values()):
         mine = one.values[:, :, at].ravel()
         some = np.isfinite(mine)
+        alike, before = inks.count(inks[at]), inks[:at].count(inks[at])
         yield go.Box(
             x=labels[some],
             y=mine[some],
             name=label,
             offsetgroup=label,
             legendgroup=label,
-            marker={"color": inks[at], "size": 4},
+            marker={"color": inks[at], "size": 4, "symbol": _SYMBOLS[before % len(_SYMBOLS)]},
             line={"width": 1.5},
+            # settings of one method differ by how full the box is
+            fillcolor=faded(inks[at], _FULLEST * (before / (alike - 1) if alike > 1 else 0.5)),
             boxpoints="all",
             whiskerwidth=0.4,
         )

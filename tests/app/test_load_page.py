@@ -594,7 +594,7 @@ def test_the_order_in_time_is_asked_for_and_taken_with_one_click(app):
     ("columns", "said", "click"),
     [
         (
-            {"score": 1000.0},
+            {"score_sick": 1000.0},
             "A score ranks the rows",
             "Thousandths of a probability",
         ),

@@ -50,6 +50,17 @@ def test_few_methods_have_boxes_side_by_side_that_hold_their_runs():
     assert "whiskers" in chart.how_to_read
 
 
+def test_settings_of_a_method_have_its_colour_and_fuller_boxes():
+    keys = ("model", "local_100", "local_500", "local_1000")
+    panel = SizesPanel("MSE", np.random.default_rng(0).random((2, 3, 4)))
+    boxes = drawn({key: key for key in keys}, panel).figure.data[1:]
+    colours = palette(dark=False)
+    assert {box.marker.color for box in boxes} == {method_style("local", colours)[0]}
+    fills = [float(box.fillcolor.rstrip(")").split(",")[-1]) for box in boxes]
+    assert fills == sorted({*fills})
+    assert len({box.marker.symbol for box in boxes}) == len(boxes)
+
+
 def test_a_method_without_enough_rows_is_not_named():
     chart = sizes_chart(
         [100], TWO, [SizesPanel("MSE", MSE[:1])], pd.DataFrame(), lead=TWO, dark=True
