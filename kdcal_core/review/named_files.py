@@ -400,10 +400,10 @@ def _regression_roles(review: Review, given: NamedFiles) -> Roles:
     Raises
     ------
     InputError
-        For a column that the table does not have, and for class names.
+        For a column that the table does not have, and for what is of classes.
     """
-    for name in ("classes", "event"):
-        if getattr(given, name) is not None:
+    for name in ("classes", "event", "majority"):
+        if getattr(given, name) not in (None, False):
             raise InputError(
                 f"{given.option(name)} is for a classification, and this is a regression",
                 fix=f"Leave it out, or give {given.option('task', 'classification')}.",

@@ -299,6 +299,30 @@ def test_a_class_with_a_minus_sign_is_no_option(run: Run, tmp_path: Path) -> Non
     assert "Warning" not in out
 
 
+def test_the_ways_out_for_scores_votes_and_lists(run: Run, tmp_path: Path) -> None:
+    frame = pd.read_csv(written(tmp_path, "p"))
+    p, label = frame["p"], frame["label"]
+    votes = pd.DataFrame({"label": (5 * p).round() / 5, "probability": p})
+    lists = pd.DataFrame({"label": np.where(label, "b", "a"), "p": [f"[{1 - q}, {q}]" for q in p]})
+    for table, said, way in (
+        (pd.DataFrame({"score": 1000 * p, "label": label}), "ranks", "1=score permille"),
+        (votes, "votes", "--majority"),
+        (lists, "nothing says in which order", "a=p[0],b=p[1]"),
+    ):
+        path = tmp_path / "table.csv"
+        table.to_csv(path, index=False)
+        words = ("diagnose", "--predictions", path, "--target", "label")
+        code, _, err = run(*words)
+        assert (code, said in err) == (2, True)
+        outputs, _, kind = way.partition(" ")
+        more = ("--outputs", outputs) if "=" in way else (way,)
+        code, _, err = run(*words, *more, *(("--output-kind", kind) if kind else ()))
+        assert (code, err) == (0, "")
+    code, _, err = run(*words, "--task", "regression", "--majority")
+    assert code == 2
+    assert "--majority is for a classification" in err
+
+
 @pytest.mark.parametrize("scale", ["percent", "logit"])
 def test_the_way_out_for_numbers_that_are_no_probabilities(
     run: Run, tmp_path: Path, scale: str, texts: Texts
