@@ -33,8 +33,9 @@ class Palette:
         Text, secondary text, grid lines, the background of hover boxes and of the page.
     classes : tuple of str
         The hues of Okabe and Ito in their order, for classes and for methods. Their lightness is
-        chosen so that any two differ by 11 or more in CAM02-UCS, with full colour vision and with
-        protanopia, deuteranopia or tritanopia, and all stand out from the page by 3:1.
+        chosen so that any two differ by 12.5 or more in CAM02-UCS, and by 13.8 (light) and 15.7
+        (dark) in CIEDE2000, with full colour vision and with protanopia, deuteranopia or
+        tritanopia, and all stand out from the page by 3:1.
     sequential, diverging : Scale
         From nothing to much; from under-confident (blue) to over-confident (red).
     posterior : tuple of str
@@ -86,14 +87,14 @@ LIGHT = Palette(
     surface="#ffffff",
     page="#ffffff",
     classes=(
-        "#a96827",
-        "#4e9cd0",
-        "#008f5b",
-        "#b68f00",
-        "#1a68ea",
-        "#9c3400",
-        "#ea6882",
-        "#343434",
+        "#806100",
+        "#0797ff",
+        "#0e8e74",
+        "#a99200",
+        "#0001b9",
+        "#6d0f00",
+        "#e13362",
+        "#3b3835",
     ),
     sequential=((0.0, "#f7f9fb"), (0.25, "#cbd5e1"), (0.6, "#7b8ba3"), (1.0, "#263548")),
     diverging=(
@@ -127,14 +128,14 @@ DARK = Palette(
     surface="#1c2736",
     page="#101823",
     classes=(
-        "#f7a900",
-        "#4eb6f7",
-        "#5b8f5b",
-        "#f7ea41",
-        "#348fd0",
-        "#ea751a",
-        "#c3828f",
-        "#c3b6b6",
+        "#f18a00",
+        "#90d7ff",
+        "#57825c",
+        "#ffcf94",
+        "#4886ff",
+        "#d23505",
+        "#a65884",
+        "#bfbaaf",
     ),
     sequential=((0.0, "#18222f"), (0.25, "#33445a"), (0.6, "#74879f"), (1.0, "#e5ecf5")),
     diverging=(

@@ -54,9 +54,10 @@ def amounts_in(values: pa.ChunkedArray, name: str) -> tuple[pa.ChunkedArray, str
     >>> amounts_in(pa.chunked_array([["<=50K", "17"]]), "income") is None
     True
     """
+    if not _all(values.slice(0, _LOOKED_AT), _AMOUNT):
+        return None
     known = values.drop_null()
-    first = known.slice(0, _LOOKED_AT)
-    if not len(known) or not _all(first, _AMOUNT) or not _all(known, _AMOUNT):
+    if not len(known) or not _all(known, _AMOUNT):
         return None
     signs = [one for one in pc.unique(_sign_of(known)).to_pylist() if one]
     bare = pc.replace_substring_regex(known, _CURRENCY + r"|[()+\-−]", "")
@@ -90,7 +91,8 @@ def amounts_in(values: pa.ChunkedArray, name: str) -> tuple[pa.ChunkedArray, str
 
 
 def _all(values: pa.ChunkedArray, pattern: str) -> bool:
-    return bool(pc.all(pc.match_substring_regex(values, pattern)).as_py())
+    """Whether all values match; missing ones do."""
+    return bool(pc.all(pc.match_substring_regex(values, pattern)).as_py() is not False)
 
 
 def _sign_of(values: pa.ChunkedArray) -> pa.ChunkedArray:
