@@ -53,7 +53,7 @@ from kdcal_core.data.list_columns import (
     with_entries,
 )
 from kdcal_core.data.schema import Table
-from kdcal_core.data.written_numbers import almost_numbers_note
+from kdcal_core.data.written_numbers import almost_numbers_note, amounts_in
 from kdcal_core.errors import InputError
 from kdcal_core.quotas import TABLE
 from kdcal_core.text import bytes_text
@@ -444,7 +444,9 @@ class TableBlocks:
     def _note(self, batch: pa.RecordBatch, before: int) -> None:
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             if name not in (*self.notes, *self._widths) and pa.types.is_string(column.type):
-                note = almost_numbers_note(pa.chunked_array([column]), name, before)
+                text = pa.chunked_array([column])
+                read = amounts_in(text, name)
+                note = read[1] if read else almost_numbers_note(text, name, before)
                 self.notes |= {name: note} if note else {}
 
     def head(self) -> pd.DataFrame:

@@ -1,12 +1,14 @@
 """A column of numbers that became text is named, with where and what to change."""
 
 import io
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from texts.snapshot import Texts
 
 from kdcal_core.data import numeric_matrix, read_table
+from kdcal_core.data.tables import TableBlocks
 from kdcal_core.errors import InputError
 
 
@@ -75,6 +77,14 @@ def test_amounts_are_numbers_where_one_reading_fits(
     table = read_table(io.BytesIO(("p|y\n" + "|a\n".join([*values, ""])).encode()), name="t")
     assert table.frame["p"].astype(object).where(table.frame["p"].notna(), None).tolist() == numbers
     assert f"holds amounts: {values[0]} was read as" in table.notes[-1]
+
+
+def test_blocks_read_amounts_too(tmp_path: Path) -> None:
+    pd.DataFrame({"p": ["$1,234", "$5"], "y": "a"}).to_csv(tmp_path / "t.csv", index=False)
+    blocks = TableBlocks(tmp_path / "t.csv")
+    (block,) = blocks.read(["p"])
+    assert block["p"].tolist() == [1234.0, 5.0]
+    assert blocks.notes == {"p": "Column 'p' holds amounts: $1,234 was read as 1,234."}
 
 
 @pytest.mark.parametrize(
