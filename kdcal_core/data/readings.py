@@ -102,7 +102,8 @@ def read_columns(
         )
 
     said = dict(answers or {})
-    task = "classification" if "labels" in said else task  # whose target holds shares
+    if "labels" in said and not model:  # the reader of classes takes shares as forecasts too
+        task = "classification"
     roles = guess(said.get("target"))
     inputs = {*roles.features}
     signed = {} if model else signed_shares(frame, list(map(str, frame.columns)))
