@@ -163,8 +163,8 @@ class OutputReader(ColumnReader):
             "scale",
             f"{they_hold([column])} numbers from {ends}"
             f"{self._ranks(roles.target, column, labels)}. A score ranks the rows and does not say "
-            "how likely the event is, so its calibration cannot be judged. Fit a logistic "
-            f"regression of {str(roles.target)[:60]!r} on it to other rows, and give its "
+            "how likely the event is, so its calibration cannot be judged. On other rows, fit a "
+            f"logistic regression of {str(roles.target)[:60]!r} on this column, and give its "
             "probabilities as a column.",
             (*([Choice("permille", _THOUSANDTHS, self.shows(read))] if fits else []), _AN_INPUT),
         )
