@@ -393,6 +393,27 @@ def time_column(
     >>> time_column(pd.DataFrame({"day": ["1970-01-02"]}), Roles(time="day")).tolist()
     [86400000000]
     """
+    column = written_times(table, roles, file)
+    if column is None:
+        return None
+    if not holds_text(column):
+        return times_of(column)
+    _, file = _opened(table, file)
+    found, known = times_of_texts(column)
+    refuse_no_times(~known, roles, file)
+    return found
+
+
+def written_times(
+    table: Table | pd.DataFrame, roles: Roles, file: str | None = None
+) -> pd.Series[Any] | None:
+    """The times of the rows as they are written, (n,); None where no column orders them.
+
+    Raises
+    ------
+    InputError
+        For a missing value.
+    """
     if roles.time is None:
         return None
     frame, file = _opened(table, file)
@@ -400,27 +421,51 @@ def time_column(
     fix = "Fill it in, or leave the row out."
     missing = column.isna().to_numpy()
     refuse_rows(missing, "The time is missing", fix, column=roles.time, file=file)
-    return _times(column, roles.time, file)
+    return column
 
 
-def _times(column: pd.Series[Any], name: str, file: str | None) -> NDArray[Any]:
+def holds_text(column: pd.Series[Any]) -> bool:
+    """Whether a column holds neither numbers nor dates."""
+    numeric = pd.api.types.is_numeric_dtype(column.dtype)
+    return not (numeric or pd.api.types.is_datetime64_any_dtype(column.dtype))
+
+
+def times_of(column: pd.Series[Any]) -> NDArray[Any]:
+    """Comparable times of a column of numbers or dates, as of `time_column`."""
     if pd.api.types.is_numeric_dtype(column.dtype):
         return column.to_numpy(dtype=np.float64)
-    if not pd.api.types.is_datetime64_any_dtype(column.dtype):
-        text = column.astype("string")
-        numbers = pd.to_numeric(text, errors="coerce")
-        if numbers.notna().all():
-            return numbers.to_numpy(dtype=np.float64)
-        column = dates_of(text)
-        what = (
-            "A time is no number and no date that is written as 2026-03-31, 2026-03-31T09:00 or "
-            "31.03.2026"
-        )
-        faulty = column.isna().to_numpy()
-        refuse_rows(faulty, what, "Write all of them alike.", column=name, file=file)
     if column.dt.tz is not None:
         column = column.dt.tz_convert(None)
     return np.asarray(column.dt.as_unit("us"), dtype=np.int64)
+
+
+def times_of_texts(column: pd.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Comparable times that texts stand for, and whether each stands for one; both (n,).
+
+    All are read in one way, which follows from all of them.
+
+    Examples
+    --------
+    >>> found, known = times_of_texts(pd.Series(["1/2/1970", "1/31/1970", "soon"]))
+    >>> (found[:2] // 86_400_000_000).tolist(), known.tolist()
+    ([1, 30], [True, True, False])
+    """
+    text = column.astype("string")
+    numbers = pd.to_numeric(text, errors="coerce")
+    if numbers.notna().all():
+        return numbers.to_numpy(dtype=np.float64), np.ones(len(text), dtype=bool)
+    dates = dates_of(text)
+    known = dates.notna().to_numpy(dtype=bool)
+    return times_of(dates.fillna(pd.Timestamp(0, tz="UTC"))), known
+
+
+def refuse_no_times(faulty: NDArray[np.bool_], roles: Roles, file: str | None = None) -> None:
+    """Refuse rows (n,) whose text stands for no time; the error names the first of them."""
+    what = (
+        "A time is no number and no date that is written as 2026-03-31, 2026-03-31T09:00 or "
+        "31.03.2026"
+    )
+    refuse_rows(faulty, what, "Write all of them alike.", column=roles.time, file=file)
 
 
 def feature_frame(

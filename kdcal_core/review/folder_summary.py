@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -16,9 +16,10 @@ from functools import reduce
 from itertools import accumulate, pairwise
 from operator import add
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 
 from kdcal_core.blocks import in_flight
@@ -34,9 +35,10 @@ from kdcal_core.diagnostics.summaries import Summary, n_clusters, rows_of
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
 from kdcal_core.jobs.executors import chosen_executor
-from kdcal_core.progress import Progress, silent
+from kdcal_core.progress import Progress, part_of, silent
 from kdcal_core.review.folder_source import FolderSource, SourceFiles
-from kdcal_core.review.folder_tallies import TALLIES, DeclaredGroups, columns_of
+from kdcal_core.review.folder_tallies import TALLIES, DeclaredGroups, FolderTally, columns_of
+from kdcal_core.review.folder_times import FolderTimes, SeenTimes
 from kdcal_core.store import decode, load, save
 from kdcal_core.text import counted
 
@@ -47,6 +49,8 @@ _THREADS = 2
 _PART_ROWS = 5_000_000
 _WORTH = 1_000_000  # rows; with fewer, workers take longer to start than to read
 _ME = "kdcal_core.review.folder_summary:"
+_FIRST = 0.2  # of the progress, where times are found before rows are counted
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -160,7 +164,7 @@ def summary_of_folder(
         "unit": 1.0 if size is None else size.unit,
     }
     if executor is not None and size is not None and size.files == len(files):
-        found = _summary_of_parts(files, given, size, executor, progress or silent)
+        found = _summary_of_parts(files, given, size, executor, progress or silent, roles)
         _check_clusters(found, folder)
         save(into, found)
         return found
@@ -219,12 +223,34 @@ def _summary_of_parts(
     size: FolderSize,
     executor: Executor,
     progress: Progress,
+    roles: Roles,
 ) -> Summary:
-    """The sum of the summaries of parts, which workers make."""
+    """The sum of the summaries of parts, which workers make; times are found before."""
+    start = 0.0
+    if roles.time is not None:
+        start, seen = _FIRST, SeenTimes()
+        of_times = part_of(progress, 0.0, start)
+        for one in _of_parts(files, given, size, executor, of_times, times_of_part, "times of "):
+            seen.join(SeenTimes(one))
+        given = {**given, "times": seen.found(roles.time).record}
+    of_rows = part_of(progress, start, 1.0)
+    return _total(_of_parts(files, given, size, executor, of_rows, summary_of_part))
+
+
+def _of_parts(
+    files: list[dict[str, str]],
+    given: dict[str, Any],
+    size: FolderSize,
+    executor: Executor,
+    progress: Progress,
+    work: Callable[[dict[str, Any], int], R],
+    what: str = "",
+) -> list[R]:
+    """What workers make of parts, from their settings and number of rows."""
     parts = parts_of_folder(size, in_flight(executor, 2) // 2)
     before = (0, *accumulate(size.file_rows))
-    running: dict[Future[Summary], int] = {}
-    made: dict[int, Summary] = {}
+    running: dict[Future[R], int] = {}
+    made: dict[int, R] = {}
     waiting, done = iter(enumerate(parts)), 0
     try:
         while len(made) < len(parts):
@@ -232,17 +258,17 @@ def _summary_of_parts(
                 at, (start, stop) = one
                 expected = before[stop] - before[start]
                 asked = {"files": files[start:stop], **given, "first": before[start]}
-                running[executor.submit(summary_of_part, asked, expected)] = at
+                running[executor.submit(work, asked, expected)] = at
             for future in wait(running, 0.2, FIRST_COMPLETED).done:
                 at = running.pop(future)
                 made[at] = future.result()
-                done += rows_of(made[at])
-            progress(done / size.rows, f"Read {done:,} of {counted(size.rows, 'row')}")
+                done += before[parts[at][1]] - before[parts[at][0]]
+            progress(done / size.rows, f"Read {what}{done:,} of {counted(size.rows, 'row')}")
     finally:
         for future in running:
             future.cancel()
         wait(running)
-    return _total([made[at] for at in range(len(parts))])
+    return [made[at] for at in range(len(parts))]
 
 
 def _total(parts: Sequence[Any]) -> Summary:
@@ -296,6 +322,21 @@ def summary_of_part(asked: dict[str, Any], expected: int, progress: Progress = s
         raise InputError(
             "The files changed while they were read", fix="Start again once they are written."
         )
+    return found
+
+
+def times_of_part(
+    asked: dict[str, Any], expected: int, progress: Progress = silent
+) -> dict[str, Any]:
+    """Run by an executor's worker: the different times of some files, as `SeenTimes.record`."""
+    found: dict[str, Any] = run_limited(
+        f"{_ME}times_of_files",
+        {"files": asked["files"], "roles": asked["roles"], "threads": 1},
+        seconds=_SECONDS,
+        progress=progress,
+        what="Reading the folder",
+        confined=True,
+    )
     return found
 
 
@@ -365,8 +406,13 @@ def summarise_files(
     progress: Progress = silent,
     first: int = 0,
     threads: int = _THREADS,
+    times: dict[str, Any] | None = None,
 ) -> None:
-    """Run in the worker: save the summary into the folder; ``first`` is its first row's place."""
+    """Run in the worker: save the summary into the folder.
+
+    ``first`` is the place of its first row, and ``times`` are those of all rows where these files
+    hold some of them, as `FolderTimes.record`.
+    """
     known = decode(Roles, roles)
     found = summarise_table(
         _table(files),
@@ -378,8 +424,19 @@ def summarise_files(
         first=first,
         source=FolderSource.of(decode(SourceFiles, source), known),
         unit=unit,
+        times=None if times is None else FolderTimes.of_record(times),
     )
     save(Path(folder), found)
+
+
+def times_of_files(
+    files: list[dict[str, str]],
+    roles: dict[str, Any],
+    progress: Progress = silent,
+    threads: int = _THREADS,
+) -> dict[str, Any]:
+    """Run in the worker: the different times of the files, as `SeenTimes.record`."""
+    return _seen_times(_table(files), decode(Roles, roles), progress, threads).record
 
 
 def _table(files: list[dict[str, str]]) -> PartedTable:
@@ -397,11 +454,13 @@ def summarise_table(
     first: int = 0,
     source: FolderSource | None = None,
     unit: float = 1.0,
+    times: FolderTimes | None = None,
 ) -> Summary:
     """The summary of all rows; the number of threads does not change its bytes.
 
-    A model is asked in one thread, because it may use several itself. Parameters and errors as for
-    :func:`summary_of_folder`.
+    A model is asked in one thread, because it may use several itself. ``times`` are those of all
+    rows, by default those of these, which take a pass over their column. Other parameters and
+    errors as for :func:`summary_of_folder`.
 
     Examples
     --------
@@ -416,15 +475,67 @@ def summarise_table(
     """
     rows, declared = TALLIES[roles.task], groups or DeclaredGroups()
     source = source or FolderSource()
+    if roles.time is not None and times is None:
+        of_times = part_of(progress, 0.0, _FIRST)
+        times = _seen_times(table, roles, of_times, threads).found(roles.time)
+        progress = part_of(progress, _FIRST, 1.0)
+
+    def tally() -> FolderTally:
+        return rows(roles, classes, declared, source, unit, times)
+
     columns = columns_of(roles, source, declared)
-    threads = threads if source.model is None else 1
+    tallies = _tallied(
+        table, columns, tally, progress, threads if source.model is None else 1, first
+    )
+    return _total([one for tally in tallies if (one := tally.summary()) is not None])
+
+
+class _TimesTally(SeenTimes):
+    """As a tally of rows."""
+
+    def __init__(self, roles: Roles) -> None:
+        super().__init__()
+        self._roles = roles
+
+    def add(self, frame: pd.DataFrame, *, first: int) -> None:
+        super().add(frame, self._roles)
+
+
+def _seen_times(table: PartedTable, roles: Roles, progress: Progress, threads: int) -> SeenTimes:
+    """The different times of all rows, from a pass over their column."""
+    assert roles.time is not None
+    seen = SeenTimes()
+    for one in _tallied(
+        table, [roles.time], lambda: _TimesTally(roles), progress, threads, 0, "times of "
+    ):
+        seen.join(one)
+    return seen
+
+
+class _Tally(Protocol):
+    def add(self, frame: pd.DataFrame, *, first: int) -> None: ...
+
+
+T = TypeVar("T", bound=_Tally)
+
+
+def _tallied(
+    table: PartedTable,
+    columns: Sequence[str],
+    made: Callable[[], T],
+    progress: Progress,
+    threads: int,
+    first: int,
+    what: str = "",
+) -> list[T]:
+    """Tallies, one a thread, to which together all rows were added."""
     left = list(reversed(table.groups))
     lock, stop = threading.Lock(), threading.Event()
     done = 0
 
-    def work() -> Summary | None:
+    def work() -> T:
         nonlocal done
-        tally = rows(roles, classes, declared, source, unit)
+        tally = made()
         while not stop.is_set():
             with lock:
                 if not left:
@@ -437,23 +548,21 @@ def summarise_table(
                     tally.add(frame, first=first + group.in_table + before)
                 with lock:
                     done += len(frame)
-        return tally.summary()
+        return tally
 
     n = table.n_rows
     with ThreadPoolExecutor(max(1, min(threads, len(left)))) as pool:
         try:
-            jobs: set[Future[Summary | None]] = {
-                pool.submit(work) for _ in range(max(1, min(threads, len(left))))
-            }
+            jobs = {pool.submit(work) for _ in range(max(1, min(threads, len(left))))}
             waiting = set(jobs)
             while waiting:
                 finished, waiting = wait(waiting, 0.2, FIRST_COMPLETED)
                 for job in finished:
                     job.result()
-                progress(done / n, f"Read {done:,} of {counted(n, 'row')}")
+                progress(done / n, f"Read {what}{done:,} of {counted(n, 'row')}")
         finally:
             stop.set()
-    return _total([one for job in jobs if (one := job.result()) is not None])
+    return [job.result() for job in jobs]
 
 
 @contextmanager

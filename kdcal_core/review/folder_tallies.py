@@ -11,8 +11,6 @@ import numpy as np
 import pandas as pd
 
 from kdcal_core.data import (
-    FloatArray,
-    IntArray,
     Roles,
     ScoredSet,
     Task,
@@ -20,7 +18,6 @@ from kdcal_core.data import (
     cluster_column,
     outcome_column,
     target_labels,
-    time_column,
     true_mean_column,
     weight_column,
 )
@@ -37,12 +34,13 @@ from kdcal_core.diagnostics.summaries import (
     summarise_regression,
 )
 from kdcal_core.diagnostics.summaries.by_time import TimeTable
-from kdcal_core.diagnostics.summaries.cluster_blocks import cluster_numbers
+from kdcal_core.diagnostics.summaries.cluster_blocks import RowClusters, cluster_numbers
 from kdcal_core.diagnostics.summaries.group_summary import load_group_kernel
 from kdcal_core.diagnostics.summaries.row_weights import times_of
 from kdcal_core.diagnostics.targets import targets
 from kdcal_core.distributions import Normal
 from kdcal_core.review.folder_source import FolderSource
+from kdcal_core.review.folder_times import FolderTimes
 
 
 @dataclass(frozen=True)
@@ -70,6 +68,8 @@ class FolderTally(ABC):
         Makes the predictions of the rows.
     unit : float
         In which weights of rows are counted.
+    times : FolderTimes, optional
+        Those of all rows, where a column orders them in time.
 
     Attributes
     ----------
@@ -87,6 +87,7 @@ class FolderTally(ABC):
         groups: DeclaredGroups,
         source: FolderSource,
         unit: float = 1.0,
+        times: FolderTimes | None = None,
     ) -> None: ...
 
     @abstractmethod
@@ -120,35 +121,29 @@ class ClassRows(FolderTally):
         groups: DeclaredGroups,
         source: FolderSource,
         unit: float = 1.0,
+        times: FolderTimes | None = None,
     ) -> None:
         self._roles, self._classes, self._tally = roles, tuple(classes), ClassTally(classes)
-        self._asked, self._source, self._unit = groups, source, unit
+        self._asked, self._source, self._unit, self._times = groups, source, unit, times
         self._groups: GroupSummary | None = None
         self._by_time: TimeTable | None = None
 
     def add(self, frame: pd.DataFrame, *, first: int) -> None:
         proba = self._source.proba(frame, self._roles, self._classes)
         y = target_labels(frame, self._roles, self._classes)
-        weight, when = weight_column(frame, self._roles), time_column(frame, self._roles)
-        cluster, event = _clusters(frame, self._roles, when), self._asked.event
+        weight, event = weight_column(frame, self._roles), self._asked.event
+        cluster = _clusters(frame, self._roles, self._times)
         times = None if weight is None else times_of(weight, self._unit)
-        self._tally.add(
-            proba,
-            y,
-            first=first,
-            weight=weight,
-            unit=self._unit,
-            cluster=cluster,
-            column=_unit_column(self._roles),
-        )
+        self._tally.add(proba, y, first=first, weight=weight, unit=self._unit, cluster=cluster)
         if columns := list(self._asked.columns):
             scored = ScoredSet(check_proba(proba), y, self._classes, "", "calibration")
             part = class_groups(frame[columns], scored, event, times=times, cluster=cluster)
             self._groups = part if self._groups is None else self._groups + part
-        if when is not None:
+        if self._times is not None and cluster is not None:
             (one, *_) = targets(proba, y, None, "confidence" if event is None else "class", event)
             asked = [(one.hit, one.score, one.score * (1.0 - one.score))]
-            mine = TimeTable.of(when, self._roles.time or "", asked, times, event=event)
+            when = self._times.times[cluster.number]
+            mine = TimeTable.of(when, cluster.column, asked, times, event=event)
             self._by_time = mine if self._by_time is None else self._by_time + mine
 
     def summary(self) -> ClassSummary | None:
@@ -160,7 +155,7 @@ class ClassRows(FolderTally):
     def load_kernels() -> None:
         y = np.zeros(1, np.int64)
         rows = ClassTally(("no", "yes"))
-        rows.add(np.full((1, 2), 0.5), y, first=0, cluster=y, column="cluster")
+        rows.add(np.full((1, 2), 0.5), y, first=0, cluster=RowClusters(y))
         load_group_kernel()
 
     @staticmethod
@@ -185,14 +180,16 @@ class RegressionRows(FolderTally):
         groups: DeclaredGroups,
         source: FolderSource,
         unit: float = 1.0,
+        times: FolderTimes | None = None,
     ) -> None:
         self._roles, self._groups, self._source = roles, list(groups.columns), source
-        self._unit = unit
+        self._unit, self._times = unit, times
         self._total: RegressionSummary | None = None
 
     def add(self, frame: pd.DataFrame, *, first: int) -> None:
-        roles = self._roles
-        y, when = outcome_column(frame, roles), time_column(frame, roles)
+        roles, times = self._roles, self._times
+        y, cluster = outcome_column(frame, roles), _clusters(frame, roles, times)
+        when = None if times is None or cluster is None else times.times[cluster.number]
         part = summarise_regression(
             self._source.forecasts(frame, roles),
             y,
@@ -201,8 +198,7 @@ class RegressionRows(FolderTally):
             groups=frame[self._groups] if self._groups else None,
             weight=weight_column(frame, roles),
             unit=self._unit,
-            cluster=_clusters(frame, roles, when),
-            column=_unit_column(roles),
+            cluster=cluster,
             when=when,
         )
         self._total = part if self._total is None else self._total + part
@@ -225,21 +221,17 @@ class RegressionRows(FolderTally):
         }
 
 
-def _clusters(
-    frame: pd.DataFrame, roles: Roles, when: IntArray | FloatArray | None
-) -> IntArray | None:
-    """Numbers of the rows' clusters: rows of one time are kept together like one."""
-    found = cluster_column(frame, roles) if when is None else when
-    return None if found is None else cluster_numbers(found)
+def _clusters(frame: pd.DataFrame, roles: Roles, times: FolderTimes | None) -> RowClusters | None:
+    """Which rows depend on one another: those of a cluster, or of near times."""
+    if times is not None:
+        return RowClusters(times.of(frame, roles), roles.time or "", len(times.times))
+    found = cluster_column(frame, roles)
+    return None if found is None else RowClusters(cluster_numbers(found), roles.cluster or "")
 
 
 def _facts_of_units(summary: Summary) -> dict[str, Any]:
     span = () if summary.by_time is None else time_span(summary.by_time.column_of_times)
     return {"units": n_clusters(summary), "span": span}
-
-
-def _unit_column(roles: Roles) -> str:
-    return roles.cluster or roles.time or ""
 
 
 TALLIES: dict[Task, type[FolderTally]] = {"classification": ClassRows, "regression": RegressionRows}

@@ -312,9 +312,18 @@ def smooth_of_times(
     """
     means = parts @ weight
     away = parts - means[:, None]
-    variance = np.maximum(np.square(away) @ weight, 1.0) * float(weight @ weight)
-    effect = np.array([design_effect(one, weight, together) for one in away])
-    errors = np.sqrt(variance * effect)
+    effects = np.array([design_effect(one, weight, together) for one in away])
+    return smooth_of_effects(means, np.square(away) @ weight, effects * float(weight @ weight))
+
+
+def smooth_of_effects(
+    means: FloatArray, variance: FloatArray, effects: FloatArray
+) -> tuple[float, FloatArray]:
+    """As `smooth_of_times`, from means and variances of both components, each (2,).
+
+    ``effects`` are their design effects over the effective number of rows.
+    """
+    errors = np.sqrt(np.maximum(variance, 1.0) * effects)
     return float(chi2.sf(np.square(means / errors).sum(), 2)), 1.0 / errors
 
 

@@ -87,7 +87,8 @@ def judged_rows(summary: Summary) -> Summary:
     exactly.
     """
     clusters = summary.clusters
-    if clusters is not None and clusters.names.exact and n_clusters(summary) == rows_of(summary):
+    names = None if clusters is None else clusters.names
+    if names is not None and names.exact and not names.n_times and names.count == rows_of(summary):
         summary = replace(summary, clusters=None)
     if isinstance(summary, ClassSummary):
         return effective_rows(summary)

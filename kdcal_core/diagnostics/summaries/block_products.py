@@ -10,7 +10,7 @@ from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_sums
 from kdcal_core.diagnostics.decisions import STEPS, CellProducts
 from kdcal_core.diagnostics.summaries.class_summary import BLOCK_BINS, ClassSummary
-from kdcal_core.diagnostics.summaries.cluster_blocks import EffectOf
+from kdcal_core.diagnostics.summaries.cluster_blocks import BlockSums, EffectOf
 from kdcal_core.diagnostics.summaries.score_cells import ScoreCells
 from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells
 from kdcal_core.statistics import small_sample_factor
@@ -50,7 +50,8 @@ def decision_products(cells: ScoreCells, last: IntArray) -> CellProducts | None:
             held.append((found, whole - found, mass @ part, mass @ np.square(part)))
         parts = np.stack([held[0][0], held[1][0], held[0][1], held[1][1]])  # as of `DecisionCounts`
         at = slice(start - 1, start - 1 + parts.shape[2])
-        product[:, :, at] = np.einsum("ibt,jbt->ijt", parts, parts)
+        near = np.moveaxis(blocks.together(np.moveaxis(parts, 1, 0)), 0, 1)
+        product[:, :, at] = np.einsum("ibt,jbt->ijt", near, near)
         for side, (_, _, first, square) in enumerate(held):
             # a row is in one of two cells, of which its bin's rows hold shares
             between = first - square
@@ -58,7 +59,8 @@ def decision_products(cells: ScoreCells, last: IntArray) -> CellProducts | None:
                 product[one, one, at] += between
                 product[one, 2 * side + 2 - one, at] -= between
     n = blocks.present
-    return CellProducts(product, blocks.units, small_sample_factor(n) if n > 1 else np.inf)
+    factor = small_sample_factor(n, blocks.lags) if n > 1 else np.inf
+    return CellProducts(product, blocks.units, factor)
 
 
 def joint_variance(
@@ -96,6 +98,9 @@ def joint_variance(
             for rows, values in ((one.hits, hit), (one.misses, miss))
         )
         totals.append(hits[:, k] @ of_hit + (n[:, k] - hits[:, k]) @ of_miss)
+    if summary.clusters is not None:
+        rows = BlockSums(n[:, 0].sum(axis=1), n_times=summary.clusters.names.n_times)
+        totals = list(rows.together(np.array(totals).T).T)
     together = np.array(totals) @ np.array(totals).T
     scale = np.sqrt(np.outer(np.diag(together), np.diag(together)))
     # a value that does not vary between bins says nothing: then the safe correlation, 1

@@ -80,12 +80,7 @@ class TimeTable:
             or (np.diff(self.times) <= 0).any()
         ):
             raise InputError("The times of a summary are damaged", fix="Summarise the rows again.")
-        if size > MOST_TIMES:
-            raise InputError(
-                f"There are more than {MOST_TIMES:,} different times",
-                fix="Name a column of days or hours, or round the times to them.",
-                column=self.column,
-            )
+        check_times(size, self.column)
 
     @classmethod
     def of(
@@ -136,13 +131,8 @@ class TimeTable:
         return cls(column, found, rows, units, squares, sums, event)
 
     def __add__(self, other: TimeTable) -> TimeTable:
-        kinds = {(one.column, one.times.dtype, one.event) for one in (self, other)}
-        if len(kinds) > 1:
-            raise InputError(
-                "Times are of different columns, or numbers in some files and dates in others",
-                fix="Write all of them alike, in one column.",
-                column=self.column,
-            )
+        if len({(one.column, one.times.dtype, one.event) for one in (self, other)}) > 1:
+            raise unlike_times(self.column)
         times: Any = np.union1d(self.times, other.times)
         places = [np.searchsorted(times, one.times) for one in (self, other)]
 
@@ -212,6 +202,25 @@ def _add(values: FloatArray, unit: IntArray, into: IntArray) -> None:
 def _whole(unit: IntArray, values: IntArray | FloatArray, size: int) -> IntArray:
     """Sums of whole numbers below 2^26, exact for up to 2^27 rows of one time."""
     return np.bincount(unit, values, size).astype(np.int64)
+
+
+def check_times(n: int, column: str) -> None:
+    """Refuse more than `MOST_TIMES` different times."""
+    if n > MOST_TIMES:
+        raise InputError(
+            f"There are more than {MOST_TIMES:,} different times",
+            fix="Name a column of days or hours, or round the times to them.",
+            column=column,
+        )
+
+
+def unlike_times(column: str) -> InputError:
+    """What says that times cannot be compared."""
+    return InputError(
+        "Times are of different columns, or numbers in some files and dates in others",
+        fix="Write all of them alike, in one column.",
+        column=column,
+    )
 
 
 def sum_of_times(one: TimeTable | None, other: TimeTable | None) -> TimeTable | None:

@@ -67,12 +67,12 @@ from kdcal_core.diagnostics.split_noise import (
 from kdcal_core.diagnostics.summaries.block_products import decision_products, joint_variance
 from kdcal_core.diagnostics.summaries.class_areas import areas_of_classes, summary_auroc
 from kdcal_core.diagnostics.summaries.class_summary import ClassSummary
-from kdcal_core.diagnostics.summaries.cluster_blocks import BlockSums
+from kdcal_core.diagnostics.summaries.cluster_blocks import BlockSums, stretches
 from kdcal_core.diagnostics.summaries.score_cells import ScoreCells, class_cells, require_rows
 from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells
 from kdcal_core.diagnostics.targets import Kind, Norm, Strategy, check_choice
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import normal_quantile, surprisal
+from kdcal_core.statistics import independent_rows, normal_quantile, surprisal
 
 _BINS = 15
 _DRAWS, _SMOOTH_DRAWS = 1000, 200
@@ -424,7 +424,7 @@ def _effective_predictions(summary: ClassSummary) -> FloatArray | None:
     rows = count.sum(axis=0)
     share = np.divide(hits.sum(axis=0), rows, out=np.zeros_like(rows), where=rows > 0.0)
     own, moved = rows * share * (1.0 - share), hits - share * count
-    together = float(np.square(moved).sum() - own.sum())
+    together = float(np.square(blocks.together(moved)).sum() - own.sum())
     found = blocks.bins(count, rows, lambda more: (together, float(own @ more)))
     return np.asarray(rows / found.effect)
 
@@ -524,12 +524,24 @@ def _binned(
     def redrawn(
         chance: tuple[FloatArray, ...], gap: FloatArray, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
-        blocks = len(n)
-        times = rng.multinomial(blocks, np.full(blocks, 1.0 / blocks), size=n_boot)
+        times = _block_draws(summary, len(n), n_boot, rng)
         groups = [(n[:, k], hits[:, k] - score[:, k]) for k in range(len(cells))]
-        return resampled_groups(groups, tables, gap, times.astype(np.float64), rng)
+        return resampled_groups(groups, tables, gap, times, rng)
 
     return BinnedTargets(tables, (1.0 / len(cells),) * len(cells), summary.n, redrawn)
+
+
+def _block_draws(
+    summary: ClassSummary, blocks: int, draws: int, rng: np.random.Generator
+) -> FloatArray:
+    """How often each of the blocks that have rows is drawn, (draws, blocks)."""
+    n_times = 0 if summary.clusters is None else summary.clusters.names.n_times
+    if n_times:
+        near = stretches(n_times, len(summary.blocks))
+        each = replace(near, unit=np.arange(near.n_units))
+        return independent_rows(blocks, draws, blocks, rng, each).times
+    times = rng.multinomial(blocks, np.full(blocks, 1.0 / blocks), size=draws)
+    return times.astype(np.float64)
 
 
 def _at_cells(estimate: Estimate) -> Estimate:
@@ -687,7 +699,7 @@ def _effect_on_errors(summary: ClassSummary, mean: float, own: float) -> float:
         return 1.0
     wrong = (blocks.count - blocks.hits).sum(axis=1)
     away = summary.block_totals("confidence of errors") - mean * wrong
-    return BlockSums(wrong).effect(away, own)
+    return BlockSums(wrong, n_times=blocks.n_times).effect(away, own)
 
 
 def _bounded(

@@ -27,6 +27,7 @@ from kdcal_core.diagnostics.summaries.cluster_blocks import (
     BlockCells,
     ClassBlocks,
     ClusterNames,
+    RowClusters,
     blocks_for,
     cluster_numbers,
     coarse_ends,
@@ -93,7 +94,7 @@ class ClassSummary:
     blocks : (1024, K, 15, 3) int64
         Rows, rows of the class and sum of scores in 15 bins of every class's probability, for 1,024
         random blocks of rows. A row's block follows from its position in the table, or from its
-        cluster.
+        cluster; rows in the order of time are in stretches of it.
     grid : int
         Version of the grid.
     groups : GroupSummary or None
@@ -106,7 +107,7 @@ class ClassSummary:
         Where rows have weights. All counts are then of its units, as if each row were there so
         many times, and estimates follow from `effective_rows`.
     clusters : ClassBlocks or None
-        Where rows of one cluster depend on one another.
+        Where rows of one cluster, or of near times, depend on one another.
     by_time : TimeTable or None
         Where rows have an order in time: of the event or the predicted class, whichever is judged.
 
@@ -206,7 +207,8 @@ class ClassSummary:
         if self.clusters is None:
             return None
         cells = self.clusters.cells[of]
-        return BlockCells.of(cells.sum(axis=1) if label is None else cells[:, label], self.unit)
+        cells = cells.sum(axis=1) if label is None else cells[:, label]
+        return BlockCells.of(cells, self.unit, n_times=self.clusters.names.n_times)
 
     def block_totals(self, what: str) -> FloatArray:
         """Sum of a quantity of `SUMS` over the rows of each block of clusters, (B,)."""
@@ -274,8 +276,7 @@ class ClassTally:
         first: int,
         weight: Any = None,
         unit: float = 1.0,
-        cluster: IntArray | None = None,
-        column: str = "",
+        cluster: RowClusters | None = None,
     ) -> None:
         """Add a batch of rows.
 
@@ -292,12 +293,8 @@ class ClassTally:
         unit : float
             In which they are counted
             (:func:`~kdcal_core.diagnostics.summaries.row_weights.unit_of_weights`).
-        cluster : (n,) int64, optional
-            Numbers of the rows' clusters
-            (:func:`~kdcal_core.diagnostics.summaries.cluster_blocks.cluster_numbers`): of every
-            batch or of none.
-        column : str
-            Name of their column.
+        cluster : RowClusters, optional
+            Which rows depend on one another: of every batch or of none.
 
         Raises
         ------
@@ -332,14 +329,14 @@ class ClassTally:
         _check_rows(max(self.n, first) + counted)
         grid = upper_ends(), bucket_starts(), bins_of_cells(BLOCK_BINS)
         labels = np.ascontiguousarray(labels)
-        block = np.empty(0, np.int64) if cluster is None else cluster % BLOCKS
+        block = np.empty(0, np.int64) if cluster is None else cluster.blocks(BLOCKS)
         row = add_rows(values, labels, times, first, block, *grid, SUM_TOLERANCE, *self._parts)
         if row >= 0:
             self._spoilt = True
             _raise_fault(values[row : row + 1], labels[row : row + 1], row)
         self.n += counted
-        if cluster is not None and len(cluster):
-            self._add_clusters(values, labels, times, cluster, column)
+        if cluster is not None and len(labels):
+            self._add_clusters(values, labels, times, cluster)
         if weight is None:
             self._draw.add(values, labels, first)
             return
@@ -347,17 +344,17 @@ class ClassTally:
         self._weights = mine if self._weights is None else self._weights + mine
 
     def _add_clusters(
-        self, proba: FloatArray, y: IntArray, times: IntArray, cluster: IntArray, column: str
+        self, proba: FloatArray, y: IntArray, times: IntArray, cluster: RowClusters
     ) -> None:
         from kdcal_core.diagnostics.summaries._summary_kernels import add_blocks
 
-        names = ClusterNames.of(cluster, column)
+        names = ClusterNames.of(cluster)
         known = self._clusters
         if known is None:
             k, blocks = len(self.classes), blocks_for(len(self.classes))
             cells = np.zeros((2, blocks, k, len(coarse_ends()), 3), np.int64)
             known = ClassBlocks(names, cells, np.zeros((blocks, len(SUMS)), np.int64))
-        block = cluster % len(known.sums)
+        block = cluster.blocks(len(known.sums))
         grid = upper_ends(), bucket_starts(), coarse_of_cells()
         add_blocks(proba, y, times, block, *grid, known.cells, known.sums)
         self._clusters = replace(known, names=known.names + names)
@@ -454,8 +451,8 @@ def summarise(
     """
     tally = ClassTally(classes)
     unit = 1.0 if weight is None else unit_of_weights(np.asarray(weight, np.float64), len(y))
-    numbers = None if cluster is None else cluster_numbers(cluster)
-    tally.add(proba, y, first=first, weight=weight, unit=unit, cluster=numbers, column="cluster")
+    numbers = None if cluster is None else RowClusters(cluster_numbers(cluster), "cluster")
+    tally.add(proba, y, first=first, weight=weight, unit=unit, cluster=numbers)
     return tally.summary()
 
 

@@ -1,17 +1,21 @@
-"""What a summary keeps of rows that depend on one another: sums over random groups of clusters.
+"""What a summary keeps of rows that depend on one another: sums over groups of clusters or times.
 
 A cluster, such as a patient, may have rows in many files. Each falls into one of 1,024 blocks by a
 number that follows from its name, and the rows of a block are counted together. Sums of blocks have
 the variance that sums of their clusters have (the random groups of survey statistics; Wolter 2007,
 chapter 2), so they say by how much dependence widens an interval. Fewer clusters than some hundred
 mostly have a block each; of very many a variance is estimated from 1,023 degrees of freedom.
+
+Times have a block each, in their order, or of more than 1,024 stretches of as many neighbouring
+times have one. Near blocks may depend on one another, as near times do in a table
+(:meth:`kdcal_core.statistics.Dependence.coarser`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -23,7 +27,14 @@ from kdcal_core.data.binning import uniform_edges
 from kdcal_core.diagnostics.summaries.drawn_rows import row_numbers
 from kdcal_core.diagnostics.summaries.score_grid import upper_ends
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import BinDependence, dependence_of_bins, normal_quantile
+from kdcal_core.statistics import (
+    BinDependence,
+    Dependence,
+    dependence_of_bins,
+    lags_for,
+    normal_quantile,
+    small_sample_factor,
+)
 from kdcal_core.text import counted
 
 BLOCKS = 1024
@@ -38,6 +49,53 @@ _LARGEST = 2.0**63
 
 
 @dataclass(frozen=True, eq=False)
+class RowClusters:
+    """Which rows of a batch depend on one another.
+
+    Attributes
+    ----------
+    number : (n,) int64
+        The number of each row's cluster (:func:`cluster_numbers`), or the place of its time among
+        all times of the table, from 0.
+    column : str
+        Name of the column that says so. Untrusted text.
+    n_times : int
+        Different times of the whole table; 0 where rows are in clusters.
+
+    Examples
+    --------
+    >>> RowClusters(np.array([0, 3, 1]), "day", n_times=4).blocks(2).tolist()
+    [0, 1, 0]
+    """
+
+    number: IntArray
+    column: str = ""
+    n_times: int = 0
+
+    def blocks(self, size: int) -> IntArray:
+        """Block of each row, of so many, (n,)."""
+        if not self.n_times:
+            return self.number % size
+        return stretches(self.n_times, size).unit[self.number]
+
+    def only(self, rows: Any) -> RowClusters:
+        """Those of some rows."""
+        return replace(self, number=self.number[rows])
+
+
+@lru_cache(maxsize=16)
+def stretches(n_times: int, most: int) -> Dependence:
+    """How stretches of so many times depend on one another: ``unit`` (n_times,) is that of each.
+
+    Examples
+    --------
+    >>> stretches(5, 8).unit.tolist(), stretches(1000, 100).n_units, stretches(1000, 100).lags
+    ([0, 1, 2, 3, 4], 100, 5)
+    """
+    return Dependence.of_units("time", np.arange(n_times, dtype=np.int64)).coarser(most)
+
+
+@dataclass(frozen=True, eq=False)
 class ClusterNames:
     """How many clusters there are, from the smallest of their numbers; they add in any order.
 
@@ -47,35 +105,41 @@ class ClusterNames:
         Name of the column that names the clusters. Untrusted text.
     least : (m,) int64
         The smallest different numbers of clusters, ascending, at most 4,096.
+    n_times : int
+        As of `RowClusters`.
 
     Examples
     --------
-    >>> one, two = (ClusterNames.of(cluster_numbers(ids), "id") for ids in (["a", "b"], ["b"]))
+    >>> one, two = (
+    ...     ClusterNames.of(RowClusters(cluster_numbers(ids), "id")) for ids in (["a", "b"], ["b"])
+    ... )
     >>> (one + two).count, two.count
     (2, 1)
     """
 
     column: str
     least: IntArray
+    n_times: int = 0
 
     def __post_init__(self) -> None:
-        if self.least.dtype != np.int64 or not 1 <= len(self.least) <= _KNOWN:
+        if self.least.dtype != np.int64 or not 1 <= len(self.least) <= _KNOWN or self.n_times < 0:
             raise InputError(
                 "The clusters of a summary are damaged", fix="Summarise the rows again."
             )
 
     @classmethod
-    def of(cls, numbers: IntArray, column: str) -> ClusterNames:
-        """Of the numbers of the rows' clusters, (n,)."""
-        return cls(column, np.unique(numbers)[:_KNOWN])
+    def of(cls, rows: RowClusters) -> ClusterNames:
+        """Of the rows' clusters."""
+        return cls(rows.column, np.unique(rows.number)[:_KNOWN], rows.n_times)
 
     def __add__(self, other: ClusterNames) -> ClusterNames:
-        if self.column != other.column:
+        if (self.column, self.n_times) != (other.column, other.n_times):
             raise InputError(
-                "Two summaries have clusters of different columns",
+                "Two summaries have clusters of different columns, or times of different tables",
                 fix="Summarise the rows of both with one column.",
             )
-        return ClusterNames.of(np.concatenate([self.least, other.least]), self.column)
+        least = np.unique(np.concatenate([self.least, other.least]))[:_KNOWN]
+        return ClusterNames(self.column, least, self.n_times)
 
     @property
     def exact(self) -> bool:
@@ -84,7 +148,9 @@ class ClusterNames:
 
     @property
     def count(self) -> int:
-        """Clusters: exactly up to 4,095, else to about 2%, in two digits."""
+        """Times of the whole table, or clusters: exactly up to 4,095, else to about 2%."""
+        if self.n_times:
+            return self.n_times
         if self.exact:
             return len(self.least)
         return int(float(f"{(_KNOWN - 1) * _LARGEST / float(self.least[-1]):.1e}"))
@@ -349,9 +415,12 @@ class BlockSums:
     ----------
     mass : (B,) float64
         Rows of each block, or as many as they count for.
+    n_times : int
+        As of `RowClusters`: of times the blocks are stretches in their order.
     """
 
     mass: FloatArray
+    n_times: int = field(default=0, kw_only=True)
 
     @property
     def n(self) -> float:
@@ -362,6 +431,30 @@ class BlockSums:
     def present(self) -> int:
         """Blocks that have rows."""
         return int(np.count_nonzero(self.mass))
+
+    @property
+    def lags(self) -> int:
+        """Blocks before and after a block on which it may depend."""
+        return 0 if self.times is None else self.times.lags
+
+    @cached_property
+    def times(self) -> Dependence | None:
+        """How near blocks depend on one another; None of clusters."""
+        if not self.n_times:
+            return None
+        found = stretches(self.n_times, len(self.mass))
+        return replace(found, lags=min(found.lags, lags_for(self.present)))
+
+    def together(self, sums: FloatArray) -> FloatArray:
+        """Sums of blocks (B, ...) as those whose squares add up to what dependent rows share.
+
+        Of clusters the same; of times as :meth:`kdcal_core.statistics.Dependence.near`.
+        """
+        if self.times is None:
+            return sums
+        used = sums[: self.times.n_units]
+        near = self.times.near(np.ascontiguousarray(used.reshape(len(used), -1).T))
+        return np.asarray(near.T).reshape(-1, *sums.shape[1:])
 
     @property
     def grown(self) -> float:
@@ -378,6 +471,9 @@ class BlockSums:
 
         Those of blocks without what different clusters of one block have by chance.
         """
+        if self.times is not None:
+            near = self.together(together)
+            return np.asarray(near.T @ near)
         total, blocks = together.sum(axis=0), len(together)
         chance = np.outer(total, total) / blocks
         return np.asarray((together.T @ together - chance) / (1.0 - 1.0 / blocks))
@@ -406,7 +502,7 @@ class BlockSums:
         shares = np.outer(mass, mass)
         alike = np.divide(products, shares, out=np.zeros_like(products), where=shares > 0.0)
         n = max(round(self.n), 2)
-        return dependence_of_bins(pairs(more), 1.0 + more, alike, self.present, n)
+        return dependence_of_bins(pairs(more), 1.0 + more, alike, self.present, n, self.lags)
 
     @property
     def units(self) -> float:
@@ -433,15 +529,18 @@ class BlockSums:
         present = self.present
         if present < 2:
             return max(self.n, 1.0) * _wider(1.0)
-        # around another value than their mean, clusters of one block agree by chance
-        square = float(np.square(totals).sum() - totals.sum() ** 2 / len(totals))
-        grown = self.grown
+        square = np.square(self.together(totals)).sum()
+        if self.times is None:
+            # around another value than their mean, clusters of one block agree by chance
+            square -= totals.sum() ** 2 / len(totals)
+        square = float(square)
+        grown, factor = self.grown, small_sample_factor(present, self.lags)
         if of == "share":
             more = min(max(square / own, 1.0), grown) if own > 0.0 else grown
+            more *= factor / small_sample_factor(present)
             return more * _wider(present - 1.0) / _wider(max(self.n - 1.0, 1.0))
         if own > 0.0:  # the variance that is multiplied has the factor n / (n - 1)
-            units = present / (present - 1.0)
-            more = square * units / own * max(1.0 - 1.0 / max(self.n, 1.0), 0.0)
+            more = square * factor / own * max(1.0 - 1.0 / max(self.n, 1.0), 0.0)
         else:
             more = grown
         return more if of == "sum" else more * _wider(max(self.units - 1.0, 1.0))
@@ -467,8 +566,8 @@ class BlockCells(BlockSums):
     score: FloatArray
 
     @classmethod
-    def of(cls, cells: IntArray, share: float = 1.0) -> BlockCells:
+    def of(cls, cells: IntArray, share: float = 1.0, *, n_times: int = 0) -> BlockCells:
         """From (B, U, 3) counts as of `ClassBlocks`, each times ``share``."""
         count, hits, score = (cells[..., part].astype(np.float64) * share for part in range(3))
         score = np.asarray(np.ldexp(score, -SCORE_BITS))
-        return cls(count.sum(axis=1), count, hits, score)
+        return cls(count.sum(axis=1), count, hits, score, n_times=n_times)

@@ -280,7 +280,7 @@ def _effect(
         return 1.0
     rows, hits, said = counts.sum(axis=1).astype(np.float64).T * (kish / cells.n)
     said = np.ldexp(said, -SCORE_BITS)
-    blocks = BlockSums(rows)
+    blocks = BlockSums(rows, n_times=groups.n_times)
     gap = float(hits.sum() - said.sum()) / blocks.n
     hit, miss = 1.0 - cells.score - gap, -cells.score - gap
     own = float(cells.hits @ np.square(hit) + cells.misses @ np.square(miss)) * kish / cells.n
@@ -307,7 +307,7 @@ def _ranked(
         _, kish = _kish(groups, label, at, cells.n)
         of_kish = cells.fewer(cells.n / kish) if kish else cells
         share = of_kish.n / max(cells.n, 1.0)
-        found[at] = replace(of_kish, clusters=BlockCells.of(counts, share))
+        found[at] = replace(of_kish, clusters=BlockCells.of(counts, share, n_times=groups.n_times))
     return found
 
 
@@ -329,7 +329,8 @@ def _pits(groups: GroupSummary) -> list[_Pits]:
                 each.append(_GroupPit(count, score))
             else:
                 scaled = blocks[..., 0].astype(np.float64) * (kish / mass)
-                each.append(_ClusteredGroupPit(count, scaled, group_pit_ends(), score))
+                ends, n_times = group_pit_ends(), groups.n_times
+                each.append(_ClusteredGroupPit(count, scaled, ends, score, n_times=n_times))
             shares.append(mass / whole)
             rows.append(n)
         found.append((names, each, shares, rows))

@@ -26,6 +26,7 @@ from kdcal_core.data.array_checks import digest_arrays
 from kdcal_core.diagnostics.group_measures import Division, declared_divisions
 from kdcal_core.diagnostics.summaries.cluster_blocks import (
     SCORE_BITS,
+    RowClusters,
     coarse_ends,
     group_pit_ends,
 )
@@ -121,6 +122,8 @@ class GroupSummary:
     block_cells : (b, 3) int64 or None
         At each such place rows, rows of which it is true, and sum of their scores; rows alone of
         PIT values, (b, 1).
+    n_times : int
+        As of `RowClusters`; blocks are then stretches of times in their order.
 
     Examples
     --------
@@ -140,6 +143,7 @@ class GroupSummary:
     weights: IntArray | None = None
     block_place: IntArray | None = None
     block_cells: IntArray | None = None
+    n_times: int = 0
 
     def __post_init__(self) -> None:
         g, last = len(self.values), len(self.values) * self._each
@@ -181,6 +185,7 @@ class GroupSummary:
                 [column.name for column in one.columns],
                 one.weights is None,
                 one.block_place is None,
+                one.n_times,
             )
             for one in both
         ]
@@ -221,9 +226,8 @@ class GroupSummary:
         if counted:
             places = [to * self._each_block + at % self._each_block for to, at, _ in counted]
             blocks = _added(np.concatenate(places), np.concatenate([one for *_, one in counted]))
-        return GroupSummary(
-            columns, self.targets, values, *added, self.grid, weights, *(blocks or (None, None))
-        )
+        parts = *added, self.grid, weights, *(blocks or (None, None)), self.n_times
+        return GroupSummary(columns, self.targets, values, *parts)
 
     @property
     def _each(self) -> int:
@@ -325,7 +329,7 @@ def class_groups(
     *,
     every_class: bool = False,
     times: IntArray | None = None,
-    cluster: IntArray | None = None,
+    cluster: RowClusters | None = None,
 ) -> GroupSummary:
     """The summary of a batch of a classifier's rows.
 
@@ -341,8 +345,8 @@ def class_groups(
         two classes.
     times : (n,) int64, optional
         Units of each row, where rows have weights.
-    cluster : (n,) int64, optional
-        Numbers of the rows' clusters, where rows depend on one another.
+    cluster : RowClusters, optional
+        Which rows depend on one another.
 
     Raises
     ------
@@ -365,7 +369,7 @@ def pit_groups(
     frame: pd.DataFrame,
     pit: FloatArray,
     times: IntArray | None = None,
-    cluster: IntArray | None = None,
+    cluster: RowClusters | None = None,
 ) -> GroupSummary:
     """As `class_groups`, of PIT values (n,) in [0, 1]."""
     nothing = np.full(len(pit), -1)
@@ -395,15 +399,16 @@ def _summary(
     proba: FloatArray,
     y: IntArray,
     times: IntArray | None,
-    cluster: IntArray | None,
+    cluster: RowClusters | None,
     *,
     pit: bool = False,
 ) -> GroupSummary:
     """The summary of rows; very many are cut into parts, one for each core."""
 
     def of_part(rows: slice) -> GroupSummary:
-        some = (None if one is None else one[rows] for one in (times, cluster))
-        return _of_rows(frame.iloc[rows], asked, proba[rows], y[rows], *some, pit=pit)
+        some = None if times is None else times[rows]
+        mine = None if cluster is None else cluster.only(rows)
+        return _of_rows(frame.iloc[rows], asked, proba[rows], y[rows], some, mine, pit=pit)
 
     n = len(frame)
     size = -(-n // cores()) if n > _MANY_ROWS else max(n, 1)
@@ -417,7 +422,7 @@ def _of_rows(
     proba: FloatArray,
     y: IntArray,
     times: IntArray | None,
-    cluster: IntArray | None,
+    cluster: RowClusters | None,
     *,
     pit: bool,
 ) -> GroupSummary:
@@ -431,7 +436,7 @@ def _of_rows(
         for at, part in enumerate((np.ones_like(times), np.square(times))):
             np.add.at(weights[:, at], combination, part)
     if cluster is not None:
-        block = combination.astype(np.int64) * GROUP_BLOCKS + cluster % GROUP_BLOCKS
+        block = combination.astype(np.int64) * GROUP_BLOCKS + cluster.blocks(GROUP_BLOCKS)
         known = _in_blocks(asked)
         many = np.ones(len(block), np.int64) if times is None else times
         if pit:
@@ -449,7 +454,9 @@ def _of_rows(
                 counted.append(_added(place, np.column_stack(parts)))
             places, counts = zip(*counted, strict=True)
             blocks = _added(np.concatenate(places), np.concatenate(counts))
-    return GroupSummary(columns, asked, values, *added, GRID, weights, *(blocks or (None, None)))
+    n_times = 0 if cluster is None else cluster.n_times
+    blocks = blocks or (None, None)
+    return GroupSummary(columns, asked, values, *added, GRID, weights, *blocks, n_times)
 
 
 def _in_blocks(targets: tuple[int | None, ...]) -> tuple[int | None, ...]:

@@ -7,7 +7,7 @@ lie evenly, so that an area or the largest gap is off by less than that.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics.regression.dependent_pit import band_rows, gap_draws, wider
 from kdcal_core.diagnostics.regression.fault import (
     PitSample,
+    smooth_of_effects,
     smooth_of_units,
     smooth_parts,
     smooth_test,
@@ -177,18 +178,21 @@ class PitCells(PitSample):
 
 @dataclass(frozen=True, eq=False)
 class ClusteredPit(PitCells):
-    """PIT values of rows in clusters: how they vary together follows from random blocks of these.
+    """PIT values of rows in clusters or of near times, which vary together as blocks of these do.
 
     Attributes
     ----------
     blocks : (B, V) array
-        Rows by block of clusters and bin of ``bin_ends``, as floating-point numbers.
+        Rows by block of clusters or times and bin of ``bin_ends``, as floating-point numbers.
     bin_ends : (V,) array
         By default :func:`~kdcal_core.diagnostics.summaries.cluster_blocks.pit_ends`.
+    n_times : int
+        As of :class:`~kdcal_core.diagnostics.summaries.cluster_blocks.BlockSums`.
     """
 
     blocks: FloatArray
     bin_ends: FloatArray = field(default_factory=pit_ends)
+    n_times: int = field(default=0, kw_only=True)
 
     @cached_property
     def levels(self) -> FloatArray:
@@ -202,19 +206,25 @@ class ClusteredPit(PitCells):
         ends = self.bin_ends
         middle = (ends + np.concatenate([[0.0], ends[:-1]])) / 2.0
         found = Dependence.of("cluster", block)
+        if self.sums.times is not None:
+            found = replace(self.sums.times, unit=block)
         return middle[bin_], self.blocks[block, bin_] / float(self.blocks.sum()), found
 
     @cached_property
     def sums(self) -> BlockSums:
         """The rows of each block."""
-        return BlockSums(self.blocks.sum(axis=1))
+        return BlockSums(self.blocks.sum(axis=1), n_times=self.n_times)
 
     def drawn(self, level: float, seed: int) -> DrawnGaps:
         """Draws of the gap at the levels of 0.01 to 0.99, around what is seen."""
         pit, share, together = self.together
         seen = self.shares(self.levels)
         gaps = gap_draws(pit, share, self.levels, together, draws=DRAWS, seed=seed, centre=seen)
-        return DrawnGaps(gaps, wider(together, level), "clusters")
+        return DrawnGaps(gaps, wider(together, level), self._units)
+
+    @property
+    def _units(self) -> str:
+        return "neighbouring times" if self.n_times else "clusters"
 
     def level_effects(self, at: FloatArray) -> FloatArray:
         """By how much clusters multiply the variance of the share below each level, (g,)."""
@@ -247,15 +257,19 @@ class ClusteredPit(PitCells):
     def _by_draws(
         self, found: tuple[UniformityTest, ...], seed: int = 0
     ) -> tuple[UniformityTest, ...]:
-        """The tests with p values from draws of whole clusters."""
+        """The tests with p values from draws of whole clusters or times."""
         at = self.levels
         pit, share, together = self.together
         drawn = gap_draws(pit, share, at, together, draws=_DRAWS, seed=seed)
-        return tests_of_draws(found, self.shares(at) - at, drawn, at, "clusters", seed)
+        return tests_of_draws(found, self.shares(at) - at, drawn, at, self._units, seed)
 
     def smooth(self, bias: float, square: float) -> tuple[float, FloatArray]:
-        pit, share, together = self.together
         sums = np.array([12.0**0.5 * bias, 5.0**0.5 * (6.0 * square - 0.5)])
+        if self.n_times:
+            away = smooth_parts(self.pit) - sums[:, np.newaxis]
+            effects = np.array([self.effect(one, "share") for one in away])
+            return smooth_of_effects(sums, np.square(away) @ self.weight, effects / self.n)
+        pit, share, together = self.together
         return smooth_of_units(share * smooth_parts(pit), together, sums)
 
     def kolmogorov(self) -> float:

@@ -105,7 +105,7 @@ def summary_halves(
 ) -> tuple[HistogramAnchor, HistogramAnchor]:
     """As :func:`kdcal_core.diagnostics.two_halves`; each row's half is drawn by itself.
 
-    Of rows in clusters that of a random block of them is.
+    Of rows in clusters that of a random block of them is, and in time the first is the earlier.
 
     Examples
     --------
@@ -247,12 +247,15 @@ def _anchor(
 def _halves_of_blocks(
     cells: ScoreCells, label: int, kind: AnchorKind, n_bins: int, rng: np.random.Generator
 ) -> tuple[HistogramAnchor, HistogramAnchor]:
-    """Halves of whole blocks; the rows of a bin of the blocks are shared out by their numbers."""
+    """Halves of whole blocks; the rows of a bin of the blocks are shared out by their numbers.
+
+    Of times the first half is the earlier.
+    """
     blocks = cells.clusters
     assert blocks is not None
     index, effect = bins_of_cells(n_bins)[cells.place], cells.table(n_bins).design_effect
     some = np.flatnonzero(blocks.mass)
-    mine = rng.permutation(some)[: len(some) // 2]
+    mine = (some if blocks.n_times else rng.permutation(some))[: len(some) // 2]
     first, second = [], []
     for all_of, rows in (
         (cells.hits, blocks.hits),

@@ -349,7 +349,7 @@ def _covariance(summary: RegressionSummary, error: FloatArray, spread: FloatArra
     pairs[np.diag(pairs) < 0.0] = 0.0
     pairs[:, np.diag(pairs) == 0.0] = 0.0
     more = summary.n / len(error)
-    factor = small_sample_factor(units)
+    factor = small_sample_factor(units, together.lags)
     return np.asarray((parts @ parts.T + pairs * more) / len(error) * factor)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -21,8 +21,10 @@ from kdcal_core.diagnostics.summaries.cluster_blocks import (
     BlockSums,
     ClusterNames,
     ForecastBlocks,
+    RowClusters,
     block_sums,
     pit_ends,
+    stretches,
     sum_of_clusters,
 )
 from kdcal_core.diagnostics.summaries.drawn_rows import row_numbers
@@ -116,9 +118,9 @@ class RegressionSummary:
     times : (m,) int64 or None
         Units of the drawn rows, where rows have weights.
     clusters : ForecastBlocks or None
-        Where rows of one cluster depend on one another.
+        Where rows of one cluster, or of near times, depend on one another.
     drawn_clusters : (m,) int64 or None
-        Numbers of the clusters of the drawn rows.
+        Numbers of the clusters of the drawn rows, or the places of their times.
     by_time : TimeTable or None
         Where rows have an order in time: of the PIT value, and of the coverage of the interval
         nearest to 80%.
@@ -231,7 +233,8 @@ class RegressionSummary:
         """The PIT values."""
         if self.clusters is None:
             return PitCells(self.pit)
-        return ClusteredPit(self.pit, self.clusters.pit.astype(np.float64) * self.unit)
+        blocks, n_times = self.clusters.pit.astype(np.float64) * self.unit, self._n_times
+        return ClusteredPit(self.pit, blocks, n_times=n_times)
 
     @property
     def unit(self) -> float:
@@ -243,14 +246,27 @@ class RegressionSummary:
         """How the drawn rows depend on one another."""
         if self.drawn_clusters is None or self.clusters is None:
             return None
+        if self._n_times:
+            every = stretches(self._n_times, self._n_times)
+            return replace(every, unit=self.drawn_clusters, column=self.clusters.names.column)
         found = Dependence.of("cluster", self.drawn_clusters, self.clusters.names.column)
         return None if found.alone else found
+
+    @property
+    def _n_times(self) -> int:
+        return 0 if self.clusters is None else self.clusters.names.n_times
+
+    @property
+    def _by_block(self) -> BlockSums:
+        """The rows by block of clusters."""
+        assert self.clusters is not None
+        return BlockSums(self.clusters.pit.sum(axis=1) * self.unit, n_times=self._n_times)
 
     def effect(self, what: str) -> float:
         """By how much clusters multiply the variance of the mean of a quantity."""
         if self.clusters is None:
             return 1.0
-        blocks = BlockSums(self.clusters.pit.sum(axis=1) * self.unit)
+        blocks = self._by_block
         number = quantities(self.intervals, self.has_truth).index(what)
         totals = self.clusters.totals(number) * self.unit
         first, second = self.exact_moments(what)
@@ -263,7 +279,7 @@ class RegressionSummary:
         """The same of the share of outcomes in one of the central intervals, of a stated level."""
         if self.clusters is None:
             return 1.0
-        blocks = BlockSums(self.clusters.pit.sum(axis=1) * self.unit)
+        blocks = self._by_block
         share = float(self.inside[inside]) / self.n
         held, varies = self.clusters.inside[:, inside] * self.unit, share * (1.0 - share)
         about = (share, stated) if share > stated else (share,)  # as `coverage` takes it
@@ -276,7 +292,7 @@ class RegressionSummary:
         """The same of the shares of rows below the stated levels, (L,)."""
         if self.clusters is None:
             return np.ones(len(self.below))
-        blocks = BlockSums(self.clusters.pit.sum(axis=1) * self.unit)
+        blocks = self._by_block
         shares = self.below / self.n
         away = self.clusters.below * self.unit - blocks.mass[:, np.newaxis] * shares
         own = self.n * shares * (1.0 - shares)
@@ -355,8 +371,7 @@ def summarise_regression(
     groups: pd.DataFrame | None = None,
     weight: Any = None,
     unit: float | None = None,
-    cluster: IntArray | None = None,
-    column: str = "",
+    cluster: RowClusters | None = None,
     when: IntArray | FloatArray | None = None,
 ) -> RegressionSummary:
     """The summary of a batch of rows.
@@ -380,13 +395,11 @@ def summarise_regression(
     unit : float, optional
         In which they are counted, by default that of this batch
         (:func:`~kdcal_core.diagnostics.summaries.row_weights.unit_of_weights`).
-    cluster : (n,) int64, optional
-        Numbers of the rows' clusters
-        (:func:`~kdcal_core.diagnostics.summaries.cluster_blocks.cluster_numbers`).
+    cluster : RowClusters, optional
+        Which rows depend on one another.
     when : (n,) array, optional
-        Times of the rows, as of :func:`kdcal_core.data.time_column`.
-    column : str
-        Name of the column of clusters or times.
+        Times of the rows, as of :func:`kdcal_core.data.time_column`, of which ``cluster`` knows
+        the places.
 
     Raises
     ------
@@ -441,7 +454,6 @@ def summarise_regression(
         clusters = _blocks(
             {at: row for at, row in enumerate(rows) if names[at] not in _OF_CELLS},
             cluster,
-            column,
             pit,
             times,
             [(pit <= one) for one in stated or ()],
@@ -468,8 +480,10 @@ def summarise_regression(
         weights=None if times is None or unit is None else RowWeights.of(times, unit),
         times=None if times is None else times[least],
         clusters=clusters,
-        drawn_clusters=None if cluster is None else cluster[least],
-        by_time=None if when is None else _by_time(when, column, pit, times, stated, covered),
+        drawn_clusters=None if cluster is None else cluster.number[least],
+        by_time=None
+        if when is None or cluster is None
+        else _by_time(when, cluster.column, pit, times, stated, covered),
     )
 
 
@@ -479,15 +493,14 @@ def _both(one: IntArray | None, other: IntArray | None, rows: IntArray) -> IntAr
 
 def _blocks(
     rows: dict[int, FloatArray],
-    cluster: IntArray,
-    column: str,
+    cluster: RowClusters,
     pit: FloatArray,
     times: IntArray | None,
     below: Sequence[NDArray[np.bool_]],
     inside: Sequence[NDArray[np.bool_]],
 ) -> ForecastBlocks:
     """Sums by block of the clusters; ``rows`` holds the values (n,) of quantities by number."""
-    block = cluster % BLOCKS
+    block = cluster.blocks(BLOCKS)
     weight = None if times is None else times.astype(np.float64)
 
     def counted(place: IntArray, size: int, those: Any = slice(None)) -> IntArray:
@@ -510,7 +523,7 @@ def _blocks(
         sums += found[1]
     order = np.argsort(places)
     return ForecastBlocks(
-        ClusterNames.of(cluster, column),
+        ClusterNames.of(cluster),
         by_cell.reshape(BLOCKS, size),
         shares(inside),
         shares(below),

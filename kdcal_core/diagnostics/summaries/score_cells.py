@@ -276,7 +276,7 @@ class ScoreCells:
             if not (np.maximum(part, 1.0 - part) == 1.0).all():
                 return self._pairs_of_equal_bins()
             moved = (blocks.hits - blocks.score) @ part - together * gap
-            return float(np.square(moved).sum() - own.sum()), float(own @ more)
+            return float(np.square(blocks.together(moved)).sum() - own.sum()), float(own @ more)
 
         return blocks.bins(together, itself, pairs)
 
@@ -297,7 +297,7 @@ class ScoreCells:
         moved = (blocks.hits - blocks.score) @ to - together * gap
         beyond = np.maximum(np.diag(blocks.products(together)) - count, 0.0)
         grown = np.divide(beyond, count, out=np.zeros(15), where=count > 0.0)
-        return float(np.square(moved).sum() - own.sum()), float(own @ grown)
+        return float(np.square(blocks.together(moved)).sum() - own.sum()), float(own @ grown)
 
 
 def require_rows(summary: ClassSummary, level: float) -> None:

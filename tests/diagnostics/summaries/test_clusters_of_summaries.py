@@ -43,6 +43,7 @@ from kdcal_core.diagnostics.summaries import (
 from kdcal_core.diagnostics.summaries.cluster_blocks import (
     BLOCKS,
     ClusterNames,
+    RowClusters,
     block_sums,
     cluster_numbers,
 )
@@ -139,15 +140,15 @@ def test_cuts_and_order_do_not_change_the_bytes():
     proba, y, cluster = table(900)
     weight = np.random.default_rng(2).integers(1, 4, 900).astype(float)
     frame = pd.DataFrame({"ward": np.where(cluster % 2, "north", "south")})
-    numbers = cluster_numbers(cluster)
+    rows = RowClusters(cluster_numbers(cluster), "id")
 
     def part(a, b):
         tally = ClassTally(CLASSES)
-        given = {"weight": weight[a:b], "cluster": numbers[a:b], "column": "id"}
+        given = {"weight": weight[a:b], "cluster": rows.only(slice(a, b))}
         tally.add(proba[a:b], y[a:b], first=a, **given)
         scored = ScoredSet(proba[a:b], y[a:b], CLASSES, "", "calibration")
         times = weight[a:b].astype(np.int64)
-        groups = class_groups(frame[a:b], scored, 1, times=times, cluster=numbers[a:b])
+        groups = class_groups(frame[a:b], scored, 1, times=times, cluster=rows.only(slice(a, b)))
         return replace(tally.summary(), groups=groups)
 
     whole, pieces = part(0, 900), part(500, 900) + (part(0, 100) + part(100, 500))
@@ -155,12 +156,12 @@ def test_cuts_and_order_do_not_change_the_bytes():
     assert whole.groups.digest == pieces.groups.digest
     assert n_clusters(whole) == len(np.unique(cluster))
 
-    said, given = Normal(np.zeros(900), 1.0), {"column": "id", "unit": 1.0}
+    said = Normal(np.zeros(900), 1.0)
     values = np.random.default_rng(3).normal(size=900) * 1e3
 
     def forecast(a, b):
-        rows = {"weight": weight[a:b], "cluster": numbers[a:b], "groups": frame[a:b]}
-        return summarise_regression(said[a:b], values[a:b], first=a, **rows, **given)
+        given = {"weight": weight[a:b], "cluster": rows.only(slice(a, b)), "groups": frame[a:b]}
+        return summarise_regression(said[a:b], values[a:b], first=a, unit=1.0, **given)
 
     whole, pieces = forecast(0, 900), forecast(500, 900) + (forecast(0, 100) + forecast(100, 500))
     assert whole.digest == pieces.digest
@@ -185,7 +186,7 @@ def test_numbers_of_clusters_follow_from_names_alone():
     with pytest.raises(InputError, match="cluster is missing") as found:
         cluster_numbers(pd.Series([1.0, np.nan]))
     assert found.value.row == 2
-    many = ClusterNames.of(cluster_numbers(np.arange(100_000)), "id")
+    many = ClusterNames.of(RowClusters(cluster_numbers(np.arange(100_000)), "id"))
     assert many.count == pytest.approx(100_000, rel=0.06)
     assert "about" in many.words
 
@@ -238,7 +239,7 @@ def forecasts():
 def test_forecasts_count_clusters(forecasts):
     said, y, cluster, frame = forecasts
     design = RowDesign(None, Dependence.of("cluster", cluster))
-    given = {"cluster": cluster_numbers(cluster), "column": "id", "groups": frame}
+    given = {"cluster": RowClusters(cluster_numbers(cluster), "id"), "groups": frame}
     summary = summarise_regression(said, y, **given)
     ours = summary_regression_estimates(summary)
     theirs = regression_scores(said, y, weight=design, scale=float(np.abs(y).mean())).rows
@@ -264,15 +265,15 @@ def test_forecasts_count_clusters(forecasts):
 @pytest.mark.parametrize("event", [None, 0, 1])
 def test_areas_of_groups_count_clusters_by_their_own_parts(both, event):
     scored, _ = both
-    half, numbers = len(scored.y) // 2, cluster_numbers(scored.dependence.unit)
+    half, rows = len(scored.y) // 2, RowClusters(cluster_numbers(scored.dependence.unit))
     # of a group whose rows are alone in their clusters, the area counts rows and not clusters
     alone = np.random.default_rng(3).random(len(scored.y)) < 0.1
     frame = pd.DataFrame({"ward": np.where(alone, "alone", "together")})
     parts = [
-        class_groups(frame.iloc[some], scored.only(some), event, cluster=numbers[some])
+        class_groups(frame.iloc[some], scored.only(some), event, cluster=rows.only(some))
         for some in np.split(np.arange(2 * half), 2)
     ]
-    whole = class_groups(frame, scored, event, cluster=numbers)
+    whole = class_groups(frame, scored, event, cluster=rows)
     assert (parts[0] + parts[1]).digest == whole.digest
     summary = summarise(scored.proba, scored.y, CLASSES, cluster=scored.dependence.unit)
     ours = summary_groups(judged_rows(replace(summary, groups=whole)), event)
@@ -293,12 +294,12 @@ def test_groups_of_weighted_rows(both, kind, clustered):
     frame = pd.DataFrame({"ward": rng.choice(["north", "south"], n, p=[0.2, 0.8])})
     together = scored.dependence if clustered else None
     mine = replace(scored, weight=weight, dependence=together)
-    numbers = cluster_numbers(together.unit) if clustered else None
+    rows = RowClusters(cluster_numbers(together.unit), "id") if clustered else None
     tally, unit = ClassTally(CLASSES), 1.0 if kind == "whole" else 2.0**-10
-    given = {"weight": weight, "unit": unit, "cluster": numbers, "column": "id"}
+    given = {"weight": weight, "unit": unit, "cluster": rows}
     tally.add(scored.proba, scored.y, first=0, **given)
     times = np.maximum(np.rint(weight / unit), 1).astype(np.int64)
-    counted = class_groups(frame, scored, 1, times=times, cluster=numbers)
+    counted = class_groups(frame, scored, 1, times=times, cluster=rows)
     summary = judged_rows(replace(tally.summary(), groups=counted))
     ours = summary_groups(summary, 1)
     theirs = of_rows.measure_groups(mine, of_rows.declared_divisions(frame), event=1)
