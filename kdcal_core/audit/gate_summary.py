@@ -182,7 +182,7 @@ def _classes_shown(summary: ClassSummary, review: Review, settings: AuditSetting
     event = settings.event
     estimates = (*summary_estimates(summary), *summary_question_estimates(summary, event))
     if summary.clusters is not None:
-        estimates = of_units(estimates, "clusters" if summary.by_time is None else "one time")
+        estimates = of_units(estimates, "clusters" if summary.by_time is None else "near times")
     return estimates, _class_charts(summary, review, settings)
 
 

@@ -225,11 +225,7 @@ def measure_regression_summary(
 
 def _notes(summary: Summary) -> tuple[str, ...]:
     weighted = () if summary.weights is None else (summary.weights.words,)
-    together: tuple[str, ...] = ()
-    if summary.by_time is not None:
-        together = (summary.by_time.words,)
-    elif summary.clusters is not None:
-        together = (summary.clusters.names.words,)
+    together = () if summary.clusters is None else (summary.clusters.names.words,)
     return (*weighted, *together, NEEDS_ROWS[summary.task])
 
 

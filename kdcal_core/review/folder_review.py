@@ -112,26 +112,7 @@ def sampled_review(
         assert weight is not None
         size = replace(size, unit=unit_of_weights(weight, size.rows))
     doubts = tuple(_of_dependence(one, given) for one in review.doubts)
-    return _with_near_times(replace(review, doubts=doubts)), size
-
-
-def _with_near_times(review: Review) -> Review:
-    """The review with a warning of what the intervals of a folder leave out, where it has times."""
-    column = None if review.roles is None else review.roles.time
-    if column is None:
-        return review
-    regression = review.task == "regression"
-    judged = "Latest forecasts (KC026)" if regression else "the gap and Latest rows (KC012)"
-    verb = "allows" if regression else "allow"
-    warning = Doubt(
-        "time",
-        f"Intervals and p values count rows of one {column[:40]!r} together, but take different "
-        f"times as independent: where near times are alike, they are too narrow. Only {judged} "
-        f"{verb} for it, and the latest rows are judged as a whole, not by group. All intervals "
-        "allow for it where the rows are one file.",
-    )
-    others = (one for one in review.doubts if one.about != "time")
-    return replace(review, doubts=(*others, warning))
+    return replace(review, doubts=doubts), size
 
 
 def _of_dependence(doubt: Doubt, given: NamedFiles) -> Doubt:
@@ -143,7 +124,7 @@ def _of_dependence(doubt: Doubt, given: NamedFiles) -> Doubt:
     if doubt.about == "time":
         sentence = (
             f"{names} may say when rows were made. With it kdcal checks whether calibration holds "
-            "for the latest rows, and intervals count rows of one time together. Give "
+            "for the latest rows, and intervals allow for near times that are alike. Give "
             f"{option} for that, or an empty {given.option('cluster')} where rows are independent."
         )
         return replace(doubt, sentence=sentence)
@@ -240,5 +221,4 @@ def whole_review(
         n_rows=n,
         **TALLIES[review.task].facts(summary),
     )
-    whole = replace(review, tables={"calibration": table}, sets={"calibration": scored})
-    return _with_near_times(whole)
+    return replace(review, tables={"calibration": table}, sets={"calibration": scored})

@@ -320,7 +320,7 @@ def test_a_check_that_must_be_answered_is_not_passed_over(tmp_path: Path) -> Non
     assert "none were declared" not in html_report(gate.content).decode()
 
 
-def test_the_order_in_time_is_judged_with_a_warning(tmp_path: Path) -> None:
+def test_the_order_in_time_is_judged(tmp_path: Path) -> None:
     folder, _ = written(tmp_path, 2, 1.0)
     for file in folder.rglob("*.parquet"):
         frame = pd.read_parquet(file)
@@ -330,8 +330,8 @@ def test_the_order_in_time_is_judged_with_a_warning(tmp_path: Path) -> None:
     (found,) = gate.content.checked.results
     assert len(found.parts) >= 3
     assert all(part.name.startswith("from ") for part in found.parts)
-    assert "'day' together, but take different times as" in " ".join(gate.content.subject.doubts)
-    assert all("of one time together" in one.interval for one in gate.content.estimates)
+    assert "'day'" not in " ".join(gate.content.subject.doubts)
+    assert all("of near times together" in one.interval for one in gate.content.estimates)
 
 
 def test_what_needs_the_rows_is_refused(tmp_path: Path) -> None:

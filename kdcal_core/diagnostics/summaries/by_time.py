@@ -24,7 +24,6 @@ from kdcal_core.statistics import (
     small_sample_factor,
     t_quantile_of_rows,
 )
-from kdcal_core.text import counted
 
 MOST_TIMES = 100_000
 """Different times that are counted: about 15 MB with one question, 30 MB with two."""
@@ -153,14 +152,6 @@ class TimeTable:
             return pd.Series(pd.to_datetime(self.times, unit="us", utc=True), name=self.column)
         whole = (self.times % 1 == 0).all() and np.abs(self.times).max() < 2.0**63
         return pd.Series(self.times.astype(np.int64) if whole else self.times, name=self.column)
-
-    @property
-    def words(self) -> str:
-        """How the rows count."""
-        return (
-            f"Rows of one {self.column[:60]} count together in intervals and p values: "
-            f"{counted(len(self.times), 'time')}."
-        )
 
     @property
     def arrays(self) -> tuple[Any, ...]:

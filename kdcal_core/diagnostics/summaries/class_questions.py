@@ -199,7 +199,8 @@ def summary_range(
 
     ends = []
     for share in RANGE_ENDS:
-        under = (rank <= share * summary.n).astype(np.float64)
+        # where the first cell holds more rows than the share, its rows are those below
+        under = (rank <= max(share * summary.n, rank[0])).astype(np.float64)
         rows = max(round(summary.n / cells.effect(under, under, of="share")), 1)
         below, above = quantile_ranks(rows, share, level_of_each(level))
         each = summary.n / rows

@@ -158,6 +158,12 @@ class ClusterNames:
     @property
     def words(self) -> str:
         """How the rows count."""
+        if self.n_times:
+            return (
+                f"Rows are ordered by {self.column[:60]}, and near ones may depend on one another: "
+                f"intervals and p values count {counted(self.n_times, 'time')}, each with the "
+                f"{lags_for(self.n_times):,} before it."
+            )
         about = "" if self.exact else "about "
         return (
             f"Rows of one {self.column[:60]} depend on one another: intervals and p values count "

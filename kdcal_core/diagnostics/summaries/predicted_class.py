@@ -254,8 +254,11 @@ def _halves_of_blocks(
     blocks = cells.clusters
     assert blocks is not None
     index, effect = bins_of_cells(n_bins)[cells.place], cells.table(n_bins).design_effect
-    some = np.flatnonzero(blocks.mass)
-    mine = (some if blocks.n_times else rng.permutation(some))[: len(some) // 2]
+    if blocks.times is None:
+        some = np.flatnonzero(blocks.mass)
+        mine = rng.permutation(some)[: len(some) // 2]
+    else:
+        mine = np.arange(-(-blocks.times.n_units // 2))
     first, second = [], []
     for all_of, rows in (
         (cells.hits, blocks.hits),
