@@ -11,7 +11,8 @@ from kdcal_core.checks.latest_rows import (
     Changes,
     needs_time,
     needs_time_of_summary,
-    parts_of_summary,
+    when_of_rows,
+    when_of_summary,
     with_clearest_group,
 )
 from kdcal_core.checks.summary_evidence import SummaryEvidence
@@ -48,24 +49,27 @@ def _found(evidence: Evidence) -> tuple[Changes, Changes]:
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
-    place, held = _found(evidence)
+    (place, held), when = _found(evidence), when_of_rows(evidence)
     return [
-        *place.parts(evidence, level, _PLACE),
-        *held.parts(evidence, level, _HELD.format(100 * _inside(evidence)[0])),
+        *place.parts(when, level, _PLACE),
+        *held.parts(when, level, _HELD.format(100 * _inside(evidence)[0])),
     ]
 
 
 def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
-    held = _HELD.format(100 * interval_by_time(evidence.predicted.stated))
-    return [
-        *parts_of_summary(evidence, 0, level, _PLACE),
-        *parts_of_summary(evidence, 1, level, held),
-    ]
+    label = _HELD.format(100 * interval_by_time(evidence.predicted.stated))
+    place, held = with_clearest_group(*(Changes.of_summary(evidence, one) for one in (0, 1)))
+    when = when_of_summary(evidence)
+    return [*place.parts(when, level, _PLACE), *held.parts(when, level, label)]
 
 
 def _influence(evidence: Evidence) -> list[Influence]:
     place, held = _found(evidence)
-    return [*place.influences(evidence), *held.influences(evidence)]
+    level, inside = _inside(evidence)
+    return [
+        *place.influences(evidence, evidence.pit - 0.5),
+        *held.influences(evidence, inside - level),
+    ]
 
 
 Check(

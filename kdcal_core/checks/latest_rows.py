@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,9 +20,12 @@ from kdcal_core.data.times import dates_of, looks_like_dates, time_words
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.diagnostics.influence import Influence, of_some
 from kdcal_core.diagnostics.latest_rows import (
+    GroupOfTimes,
     LatestOfGroup,
     LatestRows,
+    TimeSums,
     changed_groups,
+    changes_of_groups,
     latest_of_times,
     latest_rows,
 )
@@ -83,7 +88,6 @@ class Changes:
     ``looked_at`` is the number of all changes among which those that are judged were chosen.
     """
 
-    gap: FloatArray
     whole: list[LatestRows]
     groups: list[LatestOfGroup]
     looked_at: int = 0
@@ -97,22 +101,26 @@ class Changes:
         assert times is not None
         values = (seen, stated, own, weight, times)
         groups = [] if evidence.groups is None else declared_groups(evidence)
-        return cls(seen - stated, latest_rows(*values), changed_groups(*values, groups))
+        return cls(latest_rows(*values), changed_groups(*values, groups))
+
+    @classmethod
+    def of_summary(cls, evidence: SummaryEvidence, question: int) -> Changes:
+        """Those of one of the questions that a summary counts by time."""
+        times = evidence.summary.by_time
+        assert times is not None
+        every = times.sums_of(question)
+        return cls(latest_of_times(every), _changed_groups(evidence, every, question))
 
     def parts(
-        self, evidence: Evidence, level: float, label: str, *, says: bool = False
+        self, when: Callable[[int], str], level: float, label: str, *, says: bool = False
     ) -> list[Part]:
-        """The changes with intervals of a level; ``says`` names what is stated too."""
-        times = times_of(evidence)
-        assert times is not None
-        unit = times.present
-        found = [
-            part_of(one, _from_when(evidence, unit, one.start), level, label, says)
-            for one in self.whole
-        ]
+        """The changes with intervals of a level; ``says`` names what is stated too.
+
+        ``when`` gives the words of `from_when` for a time, counted from 0.
+        """
+        found = [part_of(one, when(one.start), level, label, says) for one in self.whole]
         for each in self.groups:
-            when = _from_when(evidence, unit, int(unit[each.late].min()))
-            part = part_of(each.latest, when, level, label, says)
+            part = part_of(each.latest, when(each.start), level, label, says)
             low, high = each.interval(level)
             corrected = f"corrected, with the check's parts, for {self.looked_at:,} changes"
             interval = f"{INTERVAL}, {corrected}"
@@ -121,17 +129,19 @@ class Changes:
             found.append(Part(estimate, name, f"{part.key} of {each.name}"))
         return found
 
-    def influences(self, evidence: Evidence) -> list[Influence]:
-        """The rows' influence on each change."""
+    def influences(self, evidence: Evidence, gap: FloatArray) -> list[Influence]:
+        """The rows' influence on each change of observed minus stated, ``gap`` (n,)."""
         weight = check_weight(evidence.rows.weight, evidence.n_rows)
         times = times_of(evidence)
         assert times is not None
         unit = times.present
         sides = [(unit >= one.start, unit < one.start) for one in self.whole]
-        sides += [(one.late, one.rows & ~one.late) for one in self.groups]
+        for group in self.groups:
+            rows = declared_groups(evidence)[group.division][0] == group.group
+            sides.append((rows & (unit >= group.start), rows & (unit < group.start)))
         each: list[Influence] = []
         for one, other in sides:
-            late, before = of_some(self.gap, one, weight), of_some(self.gap, other, weight)
+            late, before = of_some(gap, one, weight), of_some(gap, other, weight)
             each.append(None if late is None or before is None else late - before)
         return each
 
@@ -186,16 +196,38 @@ def part_of(one: LatestRows, when: str, level: float, label: str, says: bool = F
     return Part(estimate, f"{when} ({late}; before {before})", f"the last 1/{round(1 / one.share)}")
 
 
-def parts_of_summary(
-    evidence: SummaryEvidence, question: int, level: float, label: str, *, says: bool = False
-) -> list[Part]:
-    """As `Changes.parts`, of all rows, from one of the questions that a summary counts by time."""
+def _changed_groups(
+    evidence: SummaryEvidence, every: TimeSums, question: int
+) -> list[LatestOfGroup]:
+    """The changes of declared groups; none where their times are too many to count."""
+    groups = evidence.summary.groups
+    by_time = None if groups is None else groups.by_time
+    if groups is None or by_time is None:
+        return []
+
+    def found() -> Iterator[GroupOfTimes]:
+        for division, (labels, names) in enumerate(groups.divisions()):
+            for group, name in enumerate(names):
+                table = by_time.of_group(labels == group)
+                if table is not None:
+                    places = table.times.astype(np.int64)
+                    yield name, division, group, places, table.sums_of(question)
+
+    return changes_of_groups(every, found())
+
+
+def when_of_rows(evidence: Evidence) -> Callable[[int], str]:
+    """In words, from which time on."""
+    times = times_of(evidence)
+    assert times is not None
+    return partial(_from_when, evidence, times.present)
+
+
+def when_of_summary(evidence: SummaryEvidence) -> Callable[[int], str]:
+    """As `when_of_rows`."""
     times = evidence.summary.by_time
     assert times is not None
-    return [
-        part_of(one, from_when(times.column_of_times, one.start), level, label, says)
-        for one in latest_of_times(times.sums_of(question))
-    ]
+    return partial(from_when, times.column_of_times)
 
 
 def _found(evidence: Evidence) -> Changes:
@@ -209,15 +241,17 @@ def _found(evidence: Evidence) -> Changes:
 
 
 def _measured(evidence: Evidence, level: float) -> list[Part]:
-    return _found(evidence).parts(evidence, level, _LABEL, says=True)
+    return _found(evidence).parts(when_of_rows(evidence), level, _LABEL, says=True)
 
 
 def _from_summary(evidence: SummaryEvidence, level: float) -> list[Part]:
-    return parts_of_summary(evidence, 0, level, _LABEL, says=True)
+    (found,) = with_clearest_group(Changes.of_summary(evidence, 0))
+    return found.parts(when_of_summary(evidence), level, _LABEL, says=True)
 
 
 def _influence(evidence: Evidence) -> list[Influence]:
-    return _found(evidence).influences(evidence)
+    target = evidence.target()
+    return _found(evidence).influences(evidence, target.hit - target.score)
 
 
 Check(

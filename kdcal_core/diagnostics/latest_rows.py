@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.times import FEWEST_TIMES
@@ -121,8 +121,10 @@ class LatestOfGroup:
     ----------
     name : str
         The group's. Untrusted text.
-    rows, late : (n,) bool
-        Which rows the group has, and which of them are its latest.
+    division, group : int
+        The number of the division, and of the group in it.
+    start : int
+        The first of its latest times, counted from 0 over all times.
     latest : LatestRows
         Of the group's rows alone.
     elsewhere : float
@@ -132,8 +134,9 @@ class LatestOfGroup:
     """
 
     name: str
-    rows: NDArray[np.bool_]
-    late: NDArray[np.bool_]
+    division: int
+    group: int
+    start: int
     latest: LatestRows
     elsewhere: float
     looks: float = 1
@@ -266,22 +269,36 @@ def changed_groups(
     [('phone', 0.125, 0.21), ('phone', 0.0625, 0.25)]
     """
     unit = times.present
-    since = [np.cumsum(np.bincount(unit, one)) for one in (weight, weight * (seen - stated))]
+
+    def of(rows: Any) -> TimeSums:
+        place = np.unique(unit[rows], return_inverse=True)[1]
+        return TimeSums.of(seen[rows], stated[rows], own[rows], weight[rows], place)
+
+    def groups() -> Iterator[GroupOfTimes]:
+        for division, (labels, names) in enumerate(divisions):
+            for group, name in enumerate(names):
+                mine = np.flatnonzero(labels == group)
+                yield name, division, group, np.unique(unit[mine]), of(mine)
+
+    return changes_of_groups(of(slice(None)), groups())
+
+
+GroupOfTimes = tuple[str, int, int, IntArray, TimeSums]
+"""Name, division and number of a group, places of its times among all, and its sums there."""
+
+
+def changes_of_groups(times: TimeSums, groups: Iterable[GroupOfTimes]) -> list[LatestOfGroup]:
+    """As `changed_groups`, from sums over the rows of each time, of all rows and of each group."""
+    mass, gap = np.cumsum(times.weight), np.cumsum(times.seen - times.stated)
     found: list[LatestOfGroup] = []
-    for labels, names in divisions:
-        for at, name in enumerate(names):
-            rows = labels == at
-            mine = np.flatnonzero(rows)
-            only = times.only(mine)
-            if len(np.unique(only.unit)) < FEWEST_TIMES:
-                continue
-            for one in latest_rows(seen[mine], stated[mine], own[mine], weight[mine], only):
-                late = np.zeros(len(unit), dtype=bool)
-                late[mine] = only.present >= one.start
-                last = int(unit[late].min()) - 1  # time before the latest
-                (before, all_rows), (low, whole) = ((each[last], each[-1]) for each in since)
-                elsewhere = (whole - low) / (all_rows - before) - low / before
-                found.append(LatestOfGroup(name, rows, late, one, float(elsewhere)))
+    for name, division, group, places, sums in groups:
+        if len(places) < FEWEST_TIMES:
+            continue
+        for one in latest_of_times(sums):
+            start = int(places[one.start])
+            before, low = float(mass[start - 1]), float(gap[start - 1])
+            elsewhere = (gap[-1] - low) / (mass[-1] - before) - low / before
+            found.append(LatestOfGroup(name, division, group, start, one, float(elsewhere)))
     return [replace(one, looks=len(found)) for one in found]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import reduce
+from functools import partial, reduce
 from itertools import accumulate, pairwise
 from operator import add
 from pathlib import Path
@@ -228,11 +228,11 @@ def _summary_of_parts(
     """The sum of the summaries of parts, which workers make; times are found before."""
     start = 0.0
     if roles.time is not None:
-        start, seen = _FIRST, SeenTimes()
+        start, seen = _FIRST, SeenTimes(roles)
         of_times = part_of(progress, 0.0, start)
         for one in _of_parts(files, given, size, executor, of_times, times_of_part, "times of "):
-            seen.join(SeenTimes(one))
-        given = {**given, "times": seen.found(roles.time).record}
+            seen.join(SeenTimes(roles, one))
+        given = {**given, "times": seen.found().record}
     of_rows = part_of(progress, start, 1.0)
     return _total(_of_parts(files, given, size, executor, of_rows, summary_of_part))
 
@@ -477,7 +477,7 @@ def summarise_table(
     source = source or FolderSource()
     if roles.time is not None and times is None:
         of_times = part_of(progress, 0.0, _FIRST)
-        times = _seen_times(table, roles, of_times, threads).found(roles.time)
+        times = _seen_times(table, roles, of_times, threads).found()
         progress = part_of(progress, _FIRST, 1.0)
 
     def tally() -> FolderTally:
@@ -490,24 +490,11 @@ def summarise_table(
     return _total([one for tally in tallies if (one := tally.summary()) is not None])
 
 
-class _TimesTally(SeenTimes):
-    """As a tally of rows."""
-
-    def __init__(self, roles: Roles) -> None:
-        super().__init__()
-        self._roles = roles
-
-    def add(self, frame: pd.DataFrame, *, first: int) -> None:
-        super().add(frame, self._roles)
-
-
 def _seen_times(table: PartedTable, roles: Roles, progress: Progress, threads: int) -> SeenTimes:
     """The different times of all rows, from a pass over their column."""
     assert roles.time is not None
-    seen = SeenTimes()
-    for one in _tallied(
-        table, [roles.time], lambda: _TimesTally(roles), progress, threads, 0, "times of "
-    ):
+    made, seen = partial(SeenTimes, roles), SeenTimes(roles)
+    for one in _tallied(table, [roles.time], made, progress, threads, 0, "times of "):
         seen.join(one)
     return seen
 

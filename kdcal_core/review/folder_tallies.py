@@ -135,13 +135,17 @@ class ClassRows(FolderTally):
         cluster = _clusters(frame, self._roles, self._times)
         times = None if weight is None else times_of(weight, self._unit)
         self._tally.add(proba, y, first=first, weight=weight, unit=self._unit, cluster=cluster)
+        asked = []
+        if self._times is not None:
+            (one, *_) = targets(proba, y, None, "confidence" if event is None else "class", event)
+            asked.append((one.hit, one.score, one.score * (1.0 - one.score)))
         if columns := list(self._asked.columns):
             scored = ScoredSet(check_proba(proba), y, self._classes, "", "calibration")
-            part = class_groups(frame[columns], scored, event, times=times, cluster=cluster)
+            part = class_groups(
+                frame[columns], scored, event, times=times, cluster=cluster, questions=asked
+            )
             self._groups = part if self._groups is None else self._groups + part
         if self._times is not None and cluster is not None:
-            (one, *_) = targets(proba, y, None, "confidence" if event is None else "class", event)
-            asked = [(one.hit, one.score, one.score * (1.0 - one.score))]
             when = self._times.times[cluster.number]
             mine = TimeTable.of(when, cluster.column, asked, times, event=event)
             self._by_time = mine if self._by_time is None else self._by_time + mine

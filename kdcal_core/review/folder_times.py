@@ -76,7 +76,7 @@ class FolderTimes:
         assert column is not None
         if holds_text(column):
             code, found = pd.factorize(column)
-            known = self._index.get_indexer(_words(found))
+            known = self._index.get_indexer(pd.Index(_words(found), dtype="object"))
             refuse_no_times(known[code] < 0, roles)
             return np.asarray(self.place[known][code])
         code, values = pd.factorize(times_of(column) + 0)  # with 0 added, -0.0 is 0.0
@@ -93,16 +93,16 @@ class SeenTimes:
 
     Examples
     --------
-    >>> roles, seen = Roles(target="y", time="day"), SeenTimes()
+    >>> roles = Roles(target="y", time="day")
+    >>> seen = SeenTimes(roles)
     >>> for days in (["1/2/2026", "1/3/2026"], ["1/31/2026"]):
-    ...     seen.add(pd.DataFrame({"day": days}), roles)
-    >>> found = seen.found("day")
-    >>> found.of(pd.DataFrame({"day": ["1/31/2026", "1/2/2026"]}), roles).tolist()
+    ...     seen.add(pd.DataFrame({"day": days}))
+    >>> seen.found().of(pd.DataFrame({"day": ["1/31/2026", "1/2/2026"]}), roles).tolist()
     [2, 0]
     """
 
-    def __init__(self, record: dict[str, Any] | None = None) -> None:
-        record = record or {}
+    def __init__(self, roles: Roles, record: dict[str, Any] | None = None) -> None:
+        self._roles, record = roles, record or {}
         self._texts: set[str] = set(record.get("texts", ()))
         self._values: dict[str, Any] = {
             kind: np.array(record[kind], kind) for kind in ("int64", "float64") if kind in record
@@ -114,21 +114,21 @@ class SeenTimes:
         values = {kind: one.tolist() for kind, one in self._values.items()}
         return {"texts": sorted(self._texts), **values}
 
-    def add(self, frame: pd.DataFrame, roles: Roles) -> None:
-        """Add a block of rows.
+    def add(self, frame: pd.DataFrame, *, first: int = 0) -> None:
+        """Add a block of rows, wherever the table has them.
 
         Raises
         ------
         InputError
             For a missing value, and for more than `MOST_TIMES` different times.
         """
-        column = written_times(frame, roles)
+        column = written_times(frame, self._roles)
         assert column is not None
         if holds_text(column):
             self._texts.update(_words(pd.factorize(column)[1]))
         else:
             self._join(pd.unique(times_of(column) + 0))
-        self._check(column.name)
+        self._check()
 
     def join(self, other: SeenTimes) -> None:
         """Add those of another."""
@@ -141,10 +141,11 @@ class SeenTimes:
         known = self._values.get(kind, values[:0])
         self._values[kind] = np.union1d(known, values)
 
-    def _check(self, column: Any) -> None:
-        check_times(max(map(len, (self._texts, *self._values.values()))), str(column))
+    def _check(self) -> None:
+        most = max(map(len, (self._texts, *self._values.values())))
+        check_times(most, self._roles.time or "")
 
-    def found(self, column: str) -> FolderTimes:
+    def found(self) -> FolderTimes:
         """The different times of all rows.
 
         Raises
@@ -152,9 +153,9 @@ class SeenTimes:
         InputError
             If some are numbers and others dates, and as `add`.
         """
-        self._check(column)
+        self._check()
         if len(self._values) + bool(self._texts) > 1:
-            raise unlike_times(column)
+            raise unlike_times(self._roles.time or "")
         for values in self._values.values():
             return FolderTimes(values)
         texts = np.array(sorted(self._texts), dtype=object)

@@ -250,6 +250,44 @@ def test_groups_and_classes_allow_for_near_times_too(tmp_path: Path) -> None:
         assert half.count.sum() == pytest.approx(known_half.count.sum(), rel=0.02)
 
 
+@pytest.mark.parametrize(
+    ("task", "event"), [("classification", 1), ("classification", None), ("regression", None)]
+)
+def test_the_latest_rows_of_groups_have_the_numbers_of_one_table(
+    task: str, event: int | None, tmp_path: Path
+) -> None:
+    frame = rows(task, 365)
+    rng = np.random.default_rng(5)
+    place = rng.choice(["north", "south", "west"], N)
+    late = (frame["day"] >= frame["day"].max() - pd.Timedelta(90, "D")) & (place == "west")
+    fixed = rng.normal(3.0, 1.0, N) if task == "regression" else "yes"
+    frame = frame.assign(place=place, age=rng.integers(20, 60, N))
+    frame["y"] = np.where(late, fixed, frame["y"])
+    roles, names = replace(ROLES[task], time="day", weight="w"), ["place", "age"]
+    held = replace(in_memory(frame, task, roles, event), groups=lambda: frame[names])
+    code = "KC026" if task == "regression" else "KC012"
+    (theirs,) = measure_checks(held, [code]).checks
+    mixed = frame.sample(frac=1.0, random_state=1)
+    found, again = (
+        in_files(
+            one, roles, tmp_path / str(len(one) + threads), event, tuple(names), threads=threads
+        )
+        for one, threads in ((mixed, 2), (frame, 1))
+    )
+    assert found.groups is not None
+    assert again.groups is not None
+    assert found.groups.digest == again.groups.digest
+    (ours,) = measure_checks(SummaryEvidence(judged_rows(found), event), [code]).checks
+    assert any("west" in part.name for part in theirs.parts), [p.name for p in theirs.parts]
+    assert [(one.key, one.name) for one in ours.parts] == [
+        (one.key, one.name) for one in theirs.parts
+    ]
+    for one, other in zip(ours.parts, theirs.parts, strict=True):
+        assert one.estimate.interval == other.estimate.interval
+        for mine, known in zip((*one.low, *one.high), (*other.low, *other.high), strict=True):
+            assert mine == pytest.approx(known, abs=1e-9)
+
+
 def test_dates_are_read_as_the_rows_of_all_files_say(tmp_path: Path) -> None:
     frame, roles = rows("classification"), replace(ROLES["classification"], time="day")
     frame = frame.sort_values("day", ignore_index=True)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics.latest_rows import TimeSums
@@ -27,6 +28,9 @@ from kdcal_core.statistics import (
 
 MOST_TIMES = 100_000
 """Different times that are counted: about 15 MB with one question, 30 MB with two."""
+
+Question = tuple[FloatArray, FloatArray, FloatArray]
+"""What was seen of each row, what was stated, and its variance by the model."""
 
 _BITS, _LIMB, _LIMBS, _SUMS = 34, 26, 3, 6
 _HALF = 22  # bits of a row's squared units, at most 44, that are added at once
@@ -86,7 +90,7 @@ class TimeTable:
         cls,
         when: IntArray | FloatArray,
         column: str,
-        questions: Sequence[tuple[FloatArray, FloatArray, FloatArray]],
+        questions: Sequence[Question],
         times: IntArray | None = None,
         *,
         event: int | None = None,
@@ -144,6 +148,19 @@ class TimeTable:
 
         rows, units, squares, sums = map(both, ("rows", "units", "squares", "sums"))
         return TimeTable(self.column, times, rows, units, squares, sums, self.event)
+
+    def regrouped(self, times: IntArray, some: NDArray[np.bool_] | None = None) -> TimeTable:
+        """The same sums, or ``some`` (T,) of them, at other times (T,); of equal ones together."""
+        kept = np.arange(len(times)) if some is None else np.flatnonzero(some)
+        order = kept[np.argsort(times[kept], kind="stable")]
+        starts = np.flatnonzero(np.diff(times[order], prepend=-1))
+
+        def each(sums: IntArray) -> IntArray:
+            return np.asarray(np.add.reduceat(sums[..., order], starts, axis=-1))
+
+        rows, units, squares, sums = map(each, (self.rows, self.units, self.squares, self.sums))
+        found = times[order][starts]
+        return TimeTable(self.column, found, rows, units, squares, sums, self.event)
 
     @property
     def column_of_times(self) -> pd.Series[Any]:

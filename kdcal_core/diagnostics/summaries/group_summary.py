@@ -24,12 +24,14 @@ from kdcal_core.blocks import cores, on_all_cores
 from kdcal_core.data import FloatArray, IntArray, ScoredSet
 from kdcal_core.data.array_checks import digest_arrays
 from kdcal_core.diagnostics.group_measures import Division, declared_divisions
+from kdcal_core.diagnostics.summaries.by_time import Question
 from kdcal_core.diagnostics.summaries.cluster_blocks import (
     SCORE_BITS,
     RowClusters,
     coarse_ends,
     group_pit_ends,
 )
+from kdcal_core.diagnostics.summaries.group_times import GroupTimes, sum_of_group_times
 from kdcal_core.diagnostics.summaries.score_grid import (
     GRID,
     bucket_starts,
@@ -124,6 +126,8 @@ class GroupSummary:
         PIT values, (b, 1).
     n_times : int
         As of `RowClusters`; blocks are then stretches of times in their order.
+    by_time : GroupTimes or None
+        Where rows have an order in time.
 
     Examples
     --------
@@ -144,6 +148,7 @@ class GroupSummary:
     block_place: IntArray | None = None
     block_cells: IntArray | None = None
     n_times: int = 0
+    by_time: GroupTimes | None = None
 
     def __post_init__(self) -> None:
         g, last = len(self.values), len(self.values) * self._each
@@ -226,8 +231,23 @@ class GroupSummary:
         if counted:
             places = [to * self._each_block + at % self._each_block for to, at, _ in counted]
             blocks = _added(np.concatenate(places), np.concatenate([one for *_, one in counted]))
-        parts = *added, self.grid, weights, *(blocks or (None, None)), self.n_times
-        return GroupSummary(columns, self.targets, values, *parts)
+        block_place, block_cells = blocks or (None, None)
+        in_time = [
+            None if part.by_time is None else part.by_time.moved(to)
+            for to, part in zip(combination, both, strict=True)
+        ]
+        return GroupSummary(
+            columns,
+            self.targets,
+            values,
+            *added,
+            self.grid,
+            weights,
+            block_place,
+            block_cells,
+            self.n_times,
+            sum_of_group_times(*in_time),
+        )
 
     @property
     def _each(self) -> int:
@@ -286,6 +306,7 @@ class GroupSummary:
         head = f"groups {self.grid} {self.targets} {[len(one.words) for one in self.columns]}"
         more = (self.weights, self.block_place, self.block_cells)
         some = [one for one in more if one is not None]
+        some += [] if self.by_time is None else self.by_time.arrays
         return digest_arrays(head, *named, self.values, self.place, self.count, *some)
 
     def divisions(self) -> list[Division]:
@@ -330,6 +351,7 @@ def class_groups(
     every_class: bool = False,
     times: IntArray | None = None,
     cluster: RowClusters | None = None,
+    questions: Sequence[Question] = (),
 ) -> GroupSummary:
     """The summary of a batch of a classifier's rows.
 
@@ -347,6 +369,8 @@ def class_groups(
         Units of each row, where rows have weights.
     cluster : RowClusters, optional
         Which rows depend on one another.
+    questions : sequence of (seen, stated, own)
+        What is asked of the latest rows, where rows have an order in time.
 
     Raises
     ------
@@ -362,7 +386,7 @@ def class_groups(
     (('False', 'True'), [1, 1], [1, 0])
     """
     asked = asked_targets(len(scored.classes), event, every_class=every_class)
-    return _summary(frame, asked, scored.proba, scored.y, times, cluster)
+    return _summary(frame, asked, scored.proba, scored.y, times, cluster, questions)
 
 
 def pit_groups(
@@ -370,10 +394,13 @@ def pit_groups(
     pit: FloatArray,
     times: IntArray | None = None,
     cluster: RowClusters | None = None,
+    questions: Sequence[Question] = (),
 ) -> GroupSummary:
     """As `class_groups`, of PIT values (n,) in [0, 1]."""
     nothing = np.full(len(pit), -1)
-    return _summary(frame, (None,), pit[:, np.newaxis], nothing, times, cluster, pit=True)
+    return _summary(
+        frame, (None,), pit[:, np.newaxis], nothing, times, cluster, questions, pit=True
+    )
 
 
 def sum_of_groups(one: GroupSummary | None, other: GroupSummary | None) -> GroupSummary | None:
@@ -400,6 +427,7 @@ def _summary(
     y: IntArray,
     times: IntArray | None,
     cluster: RowClusters | None,
+    questions: Sequence[Question],
     *,
     pit: bool = False,
 ) -> GroupSummary:
@@ -408,7 +436,8 @@ def _summary(
     def of_part(rows: slice) -> GroupSummary:
         some = None if times is None else times[rows]
         mine = None if cluster is None else cluster.only(rows)
-        return _of_rows(frame.iloc[rows], asked, proba[rows], y[rows], some, mine, pit=pit)
+        parts = [tuple(one[rows] for one in each) for each in questions]
+        return _of_rows(frame.iloc[rows], asked, proba[rows], y[rows], some, mine, parts, pit=pit)
 
     n = len(frame)
     size = -(-n // cores()) if n > _MANY_ROWS else max(n, 1)
@@ -423,6 +452,7 @@ def _of_rows(
     y: IntArray,
     times: IntArray | None,
     cluster: RowClusters | None,
+    questions: Sequence[Any],
     *,
     pit: bool,
 ) -> GroupSummary:
@@ -454,9 +484,13 @@ def _of_rows(
                 counted.append(_added(place, np.column_stack(parts)))
             places, counts = zip(*counted, strict=True)
             blocks = _added(np.concatenate(places), np.concatenate(counts))
-    n_times = 0 if cluster is None else cluster.n_times
-    blocks = blocks or (None, None)
-    return GroupSummary(columns, asked, values, *added, GRID, weights, *blocks, n_times)
+    n_times, by_time = 0 if cluster is None else cluster.n_times, None
+    if cluster is not None and n_times and questions:
+        by_time = GroupTimes.of(combination, cluster, questions, times)
+    block_place, block_cells = blocks or (None, None)
+    return GroupSummary(
+        columns, asked, values, *added, GRID, weights, block_place, block_cells, n_times, by_time
+    )
 
 
 def _in_blocks(targets: tuple[int | None, ...]) -> tuple[int | None, ...]:

@@ -15,7 +15,7 @@ from kdcal_core.data import FloatArray, IntArray, Task, check_weight
 from kdcal_core.data.array_checks import digest_arrays
 from kdcal_core.diagnostics.regression.coverage import STATED, checked_outcome, interval_scores
 from kdcal_core.diagnostics.regression.distribution_scores import log_scores
-from kdcal_core.diagnostics.summaries.by_time import TimeTable, sum_of_times
+from kdcal_core.diagnostics.summaries.by_time import Question, TimeTable, sum_of_times
 from kdcal_core.diagnostics.summaries.cluster_blocks import (
     BLOCKS,
     BlockSums,
@@ -459,6 +459,10 @@ def summarise_regression(
             [(pit <= one) for one in stated or ()],
             covered,
         )
+    by_time, asked = None, []
+    if when is not None and cluster is not None:
+        asked = _questions(pit, stated, covered)
+        by_time = TimeTable.of(when, cluster.column, asked, times)
     order = random.view(np.int64)
     least = np.argpartition(order, DRAWN)[:DRAWN] if n > DRAWN else np.arange(n)
     least = least[np.argsort(order[least])]
@@ -476,14 +480,12 @@ def summarise_regression(
         np.array([outcome.min(), outcome.max()]),
         order[least],
         np.column_stack([outcome, crps, error])[least],
-        groups=None if groups is None else pit_groups(groups, pit, times, cluster),
+        groups=None if groups is None else pit_groups(groups, pit, times, cluster, asked),
         weights=None if times is None or unit is None else RowWeights.of(times, unit),
         times=None if times is None else times[least],
         clusters=clusters,
         drawn_clusters=None if cluster is None else cluster.number[least],
-        by_time=None
-        if when is None or cluster is None
-        else _by_time(when, cluster.column, pit, times, stated, covered),
+        by_time=by_time,
     )
 
 
@@ -532,21 +534,14 @@ def _blocks(
     )
 
 
-def _by_time(
-    when: IntArray | FloatArray,
-    column: str,
-    pit: FloatArray,
-    times: IntArray | None,
-    stated: Sequence[float] | None,
-    inside: Sequence[NDArray[np.bool_]],
-) -> TimeTable:
+def _questions(
+    pit: FloatArray, stated: Sequence[float] | None, inside: Sequence[NDArray[np.bool_]]
+) -> list[Question]:
     """The questions of the latest forecasts, row by row."""
     level, n = interval_by_time(stated), len(pit)
     held = inside[intervals_of(stated).index(level)].astype(np.float64)
     place = (pit, np.full(n, 0.5), np.full(n, 1.0 / 12.0))
-    return TimeTable.of(
-        when, column, [place, (held, np.full(n, level), np.full(n, level * (1.0 - level)))], times
-    )
+    return [place, (held, np.full(n, level), np.full(n, level * (1.0 - level)))]
 
 
 def _count(those: NDArray[np.bool_], times: IntArray | None) -> int:
