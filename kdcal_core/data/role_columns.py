@@ -32,7 +32,7 @@ from kdcal_core.data.schema import (
     Roles,
     Table,
 )
-from kdcal_core.data.times import dates_of
+from kdcal_core.data.times import holds_text, times_of, times_of_texts
 from kdcal_core.data.written_numbers import plain_writing
 from kdcal_core.errors import InputError
 from kdcal_core.quotas import CLASSES
@@ -422,41 +422,6 @@ def written_times(
     missing = column.isna().to_numpy()
     refuse_rows(missing, "The time is missing", fix, column=roles.time, file=file)
     return column
-
-
-def holds_text(column: pd.Series[Any]) -> bool:
-    """Whether a column holds neither numbers nor dates."""
-    numeric = pd.api.types.is_numeric_dtype(column.dtype)
-    return not (numeric or pd.api.types.is_datetime64_any_dtype(column.dtype))
-
-
-def times_of(column: pd.Series[Any]) -> NDArray[Any]:
-    """Comparable times of a column of numbers or dates, as of `time_column`."""
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        return column.to_numpy(dtype=np.float64)
-    if column.dt.tz is not None:
-        column = column.dt.tz_convert(None)
-    return np.asarray(column.dt.as_unit("us"), dtype=np.int64)
-
-
-def times_of_texts(column: pd.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Comparable times that texts stand for, and whether each stands for one; both (n,).
-
-    All are read in one way, which follows from all of them.
-
-    Examples
-    --------
-    >>> found, known = times_of_texts(pd.Series(["1/2/1970", "1/31/1970", "soon"]))
-    >>> (found[:2] // 86_400_000_000).tolist(), known.tolist()
-    ([1, 30], [True, True, False])
-    """
-    text = column.astype("string")
-    numbers = pd.to_numeric(text, errors="coerce")
-    if numbers.notna().all():
-        return numbers.to_numpy(dtype=np.float64), np.ones(len(text), dtype=bool)
-    dates = dates_of(text)
-    known = dates.notna().to_numpy(dtype=bool)
-    return times_of(dates.fillna(pd.Timestamp(0, tz="UTC"))), known
 
 
 def refuse_no_times(faulty: NDArray[np.bool_], roles: Roles, file: str | None = None) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from kdcal_core.data.schema import FloatArray, IntArray
 
@@ -122,6 +123,41 @@ def _of_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
 
 def _in_our_days(dates: pd.Series[Any]) -> bool:
     return bool(dates.notna().all() and dates.dt.year.between(*_YEARS).all())
+
+
+def holds_text(column: pd.Series[Any]) -> bool:
+    """Whether a column holds neither numbers nor dates."""
+    numeric = pd.api.types.is_numeric_dtype(column.dtype)
+    return not (numeric or pd.api.types.is_datetime64_any_dtype(column.dtype))
+
+
+def times_of(column: pd.Series[Any]) -> NDArray[Any]:
+    """Comparable times of a column of numbers or dates, as `kdcal_core.data.time_column`."""
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return column.to_numpy(dtype=np.float64)
+    if column.dt.tz is not None:
+        column = column.dt.tz_convert(None)
+    return np.asarray(column.dt.as_unit("us"), dtype=np.int64)
+
+
+def times_of_texts(column: pd.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Comparable times that texts stand for, and whether each stands for one; both (n,).
+
+    All are read in one way, which follows from all of them.
+
+    Examples
+    --------
+    >>> found, known = times_of_texts(pd.Series(["1/2/1970", "1/31/1970", "soon"]))
+    >>> (found[:2] // 86_400_000_000).tolist(), known.tolist()
+    ([1, 30], [True, True, False])
+    """
+    text = column.astype("string")
+    numbers = pd.to_numeric(text, errors="coerce")
+    if numbers.notna().all():
+        return numbers.to_numpy(dtype=np.float64), np.ones(len(text), dtype=bool)
+    dates = dates_of(text)
+    known = dates.notna().to_numpy(dtype=bool)
+    return times_of(dates.fillna(pd.Timestamp(0, tz="UTC"))), known
 
 
 def time_span(column: pd.Series[Any]) -> tuple[str, ...]:

@@ -15,13 +15,8 @@ import numpy as np
 import pandas as pd
 
 from kdcal_core.data import FloatArray, IntArray, Roles
-from kdcal_core.data.role_columns import (
-    holds_text,
-    refuse_no_times,
-    times_of,
-    times_of_texts,
-    written_times,
-)
+from kdcal_core.data.role_columns import refuse_no_times, written_times
+from kdcal_core.data.times import holds_text, times_of, times_of_texts
 from kdcal_core.diagnostics.summaries.by_time import check_times, unlike_times
 from kdcal_core.errors import InputError
 
