@@ -38,7 +38,7 @@ from kdcal_core.jobs.executors import chosen_executor
 from kdcal_core.progress import Progress, part_of, silent
 from kdcal_core.review.folder_source import FolderSource, SourceFiles
 from kdcal_core.review.folder_tallies import TALLIES, DeclaredGroups, FolderTally, columns_of
-from kdcal_core.review.folder_times import FolderTimes, SeenTimes
+from kdcal_core.review.folder_times import FolderTimes, SeenTimes, with_settled_dates
 from kdcal_core.store import decode, load, save
 from kdcal_core.text import counted
 
@@ -372,7 +372,11 @@ def _files(folder: PartedFiles, roots: Sequence[Path] | None) -> dict[str, Any]:
 def write_sample(files: list[dict[str, str]], folder: str) -> dict[str, Any]:
     """Run in the worker: write the sample into the folder."""
     table = _table(files)
-    pq.write_table(table.sample(_SAMPLE_ROWS), Path(folder) / SAMPLE)
+
+    def seen(column: str) -> SeenTimes:
+        return _seen_times(table, Roles(time=column), silent, _THREADS)
+
+    pq.write_table(with_settled_dates(table.sample(_SAMPLE_ROWS), seen), Path(folder) / SAMPLE)
     counts = dict.fromkeys((one["name"] for one in files), 0)
     for group in table.groups:
         counts[group.file] += group.rows

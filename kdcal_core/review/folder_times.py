@@ -7,16 +7,19 @@ column alone. How texts are read as dates follows from those of all files, as in
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from kdcal_core.data import FloatArray, IntArray, Roles
+from kdcal_core.data.column_kinds import simple
 from kdcal_core.data.role_columns import refuse_no_times, written_times
-from kdcal_core.data.times import holds_text, times_of, times_of_texts
+from kdcal_core.data.times import dates_of, holds_text, looks_like_dates, times_of, times_of_texts
 from kdcal_core.diagnostics.summaries.by_time import check_times, unlike_times
 from kdcal_core.errors import InputError
 
@@ -157,6 +160,31 @@ class SeenTimes:
         values, known = times_of_texts(pd.Series(texts))
         times, place = np.unique(values[known] + 0, return_inverse=True)
         return FolderTimes(times, tuple(texts[known].tolist()), place.astype(np.int64))
+
+
+def with_settled_dates(sample: pa.Table, seen: Callable[[str], SeenTimes]) -> pa.Table:
+    """Some rows of a folder with dates that these leave open written as those of all rows say.
+
+    Parameters
+    ----------
+    seen : callable
+        From a column's name to the times of all rows in it.
+    """
+    for at, field_ in enumerate(sample.schema):
+        if not (pa.types.is_string(field_.type) or pa.types.is_large_string(field_.type)):
+            continue
+        roles, frame = Roles(time=field_.name), sample.select([at]).to_pandas()
+        column = frame[field_.name]
+        if not looks_like_dates(simple(column.name), column) or dates_of(column).notna().any():
+            continue
+        try:
+            found = seen(field_.name).found()
+            when = found.times[found.of(frame, roles)]
+        except InputError:  # some are missing, or those of all files leave it open too
+            continue
+        days = pd.Series(pd.to_datetime(when, unit="us")).dt.strftime("%Y-%m-%dT%H:%M:%S")
+        sample = sample.set_column(at, field_, pa.array(days.astype(object), field_.type))
+    return sample
 
 
 def _words(values: Any) -> list[str]:

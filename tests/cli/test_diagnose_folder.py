@@ -278,6 +278,18 @@ def test_a_column_of_days_orders_the_rows(places, capsys, tmp_path):
     assert "p values count 43 times, each with the 9 before it" in found["sets"][0]["notes"][0]
 
 
+def test_dates_that_a_sample_leaves_open_are_those_of_all_files(places, capsys, tmp_path):
+    (file, *_) = places[0].glob("*.parquet")
+    frame = pd.read_parquet(file).head(450)
+    for number in range(50):  # of each file 400 rows are in the sample
+        days = np.where(np.arange(450) < 400, f"{number // 12 + 1:02}", "28")
+        dates = [f"{number % 12 + 1:02}/{day}/2026" for day in days]
+        frame.assign(day=dates).to_parquet(tmp_path / f"{number:02}.parquet")
+    code, out, _ = run(capsys, "--predictions", tmp_path, "--time", "day", "--json", "-")
+    assert code == 0
+    assert "count 62 times" in json.loads(out)["sets"][0]["notes"][0]
+
+
 def test_a_file_that_is_read_is_never_overwritten(places, capsys):
     part = places[0] / "a.parquet"
     before = part.read_bytes()
