@@ -421,6 +421,8 @@ def written_times(
     fix = "Fill it in, or leave the row out."
     missing = column.isna().to_numpy()
     refuse_rows(missing, "The time is missing", fix, column=roles.time, file=file)
+    if isinstance(column.dtype, pd.CategoricalDtype) and not holds_text(column.cat.categories):
+        column = column.astype(column.cat.categories.dtype)
     return column
 
 

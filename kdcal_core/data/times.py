@@ -125,7 +125,7 @@ def _in_our_days(dates: pd.Series[Any]) -> bool:
     return bool(dates.notna().all() and dates.dt.year.between(*_YEARS).all())
 
 
-def holds_text(column: pd.Series[Any]) -> bool:
+def holds_text(column: pd.Series[Any] | pd.Index[Any]) -> bool:
     """Whether a column holds neither numbers nor dates."""
     numeric = pd.api.types.is_numeric_dtype(column.dtype)
     return not (numeric or pd.api.types.is_datetime64_any_dtype(column.dtype))

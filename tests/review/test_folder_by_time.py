@@ -329,7 +329,8 @@ def test_words_and_numbers_are_times_too_in_whatever_file(tmp_path: Path) -> Non
     words = frame.assign(day=frame["day"].dt.strftime("%d.%m.%Y"))
     assert dates is not None
     zoned = frame.assign(day=frame["day"].dt.tz_localize("UTC"))
-    for name, same in (("words", words), ("zone", zoned)):
+    kinds = frame.assign(day=frame["day"].astype("category"))
+    for name, same in (("words", words), ("zone", zoned), ("kinds", kinds)):
         found = in_files(same, roles, tmp_path / name, 1).by_time
         assert found is not None
         assert found.times.tolist() == dates.times.tolist()

@@ -222,8 +222,8 @@ def summary_gap(
 ) -> Estimate:
     """Mean stated minus observed, of the confidence or of an event's probability.
 
-    Where rows have an order in time, near times may depend on one another, if it is what the
-    summary counts by time.
+    Where rows have an order in time, the variance is that of the sums by time, if these are of what
+    is asked, and else that of the blocks of times.
 
     Examples
     --------

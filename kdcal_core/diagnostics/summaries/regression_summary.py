@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -247,8 +247,7 @@ class RegressionSummary:
         if self.drawn_clusters is None or self.clusters is None:
             return None
         if self._n_times:
-            every = stretches(self._n_times, self._n_times)
-            return replace(every, unit=self.drawn_clusters, column=self.clusters.names.column)
+            return stretches(self._n_times, self._n_times).only(self.drawn_clusters)
         found = Dependence.of("cluster", self.drawn_clusters, self.clusters.names.column)
         return None if found.alone else found
 
