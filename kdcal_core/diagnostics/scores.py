@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ from kdcal_core.diagnostics.split_noise import (
     LikelyTruth,
     expected_miscalibration,
     interval_draws,
+    noise_of_units,
     split_intervals,
 )
 from kdcal_core.diagnostics.targets import (
@@ -535,7 +537,8 @@ def _decompose(
     for target, one in zip(found, cells, strict=True):
         parts += split_rows(target)
         table = bin_table(target, edges_for(target, LIKELY_BINS, "quantile"))
-        truths.append(LikelyTruth.of(one, table, draws, rng, overall_effect(target), target))
+        noise = partial(noise_of_units, target, one)
+        truths.append(LikelyTruth.of(one, table, draws, rng, overall_effect(target), noise))
         best = np.square(truths[-1].at(target.score) - target.hit)
         base = np.square(float(weight @ target.hit / weight.sum()) - target.hit)
         likely += np.square(target.score - target.hit) - best, base - best

@@ -6,7 +6,7 @@ parts come out too large, by the same excess.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -136,11 +136,12 @@ class LikelyTruth:
         draws: int,
         rng: np.random.Generator,
         effect: float = 1.0,
-        target: Target | None = None,
+        noise: Callable[[FloatArray, int, np.random.Generator], FloatArray | None] | None = None,
     ) -> LikelyTruth:
         """From cells of rows and the ten bins; ``effect`` as for :func:`excesses`.
 
-        With the ``target`` of the rows, from which their dependence is known better.
+        With ``noise``, from the likely truth, the draws and their generator, as
+        :func:`noise_of_units`: then the dependence of the rows is known better.
         """
         some = table.count > 0
         score, chance, rows = table.score[some], bin_chance(table)[some], table.effective[some]
@@ -150,7 +151,7 @@ class LikelyTruth:
         moved = np.clip(stated + np.interp(stated, score, gap), 0.0, 1.0)
         curve = FineCells(cells.score, cells.weight, cells.weight_sq, cells.weight * moved)
         likely = isotonic_values(curve)
-        away = None if target is None else noise_of_units(target, cells, likely, draws, rng)
+        away = None if noise is None else noise(likely, draws, rng)
         first, second = (excesses(cells, one, draws, rng, effect, away) for one in (stated, likely))
         kish = float(cells.weight.sum() ** 2 / cells.weight_sq.sum())
         return cls(cells, likely, kish / effect, (first, second))

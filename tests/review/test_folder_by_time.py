@@ -25,6 +25,7 @@ from kdcal_core.diagnostics.summaries import (
     summary_bias,
     summary_brier,
     summary_calibration_error,
+    summary_estimates,
     summary_event_estimates,
     summary_gap,
     summary_groups,
@@ -242,6 +243,10 @@ def test_groups_and_classes_allow_for_near_times_too(tmp_path: Path) -> None:
     theirs = of_rows.calibration_error(held.proba, held.y, kind="class", sample_weight=held.design)
     ours = summary_calibration_error(found, kind="class")
     assert width(ours) == pytest.approx(width(theirs), rel=0.1)
+    parts = of_rows.brier_decomposition(held.proba, held.y, sample_weight=held.design)
+    ours_by_name = {one.name.split(",")[0]: one for one in summary_estimates(found)}
+    for part in parts:
+        assert width(ours_by_name[part.name]) == pytest.approx(width(part), rel=0.25), part.name
     (first, second), (one, other) = (
         of_rows.two_halves(held.proba, held.y, label=1, sample_weight=held.design),
         summary_halves(found, label=1),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_sums
 from kdcal_core.diagnostics.decisions import STEPS, CellProducts
+from kdcal_core.diagnostics.reliability import FineCells
 from kdcal_core.diagnostics.summaries.class_summary import BLOCK_BINS, ClassSummary
-from kdcal_core.diagnostics.summaries.cluster_blocks import BlockSums, EffectOf
+from kdcal_core.diagnostics.summaries.cluster_blocks import BlockSums, EffectOf, coarse_ends
 from kdcal_core.diagnostics.summaries.score_cells import ScoreCells
 from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells
 from kdcal_core.statistics import small_sample_factor
@@ -61,6 +63,39 @@ def decision_products(cells: ScoreCells, last: IntArray) -> CellProducts | None:
     n = blocks.present
     factor = small_sample_factor(n, blocks.lags) if n > 1 else np.inf
     return CellProducts(product, blocks.units, factor)
+
+
+def noise_of_blocks(
+    cells: ScoreCells,
+    fine: FineCells,
+    likely: FloatArray,
+    draws: int,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """As :func:`kdcal_core.diagnostics.split_noise.noise_of_units`, of rows in blocks of times.
+
+    The blocks say how the residuals of each of their bins vary together. Within a bin the noise of
+    the cells ``fine`` is that of independent rows, less what it adds to the bin.
+    """
+    blocks = cells.clusters
+    assert blocks is not None
+    assert blocks.times is not None
+    ends, size = coarse_ends(), len(coarse_ends())
+    bins = np.searchsorted(ends, fine.score)
+    mass = bin_sums(bins, size, fine.weight)
+    moved = bin_sums(bins, size, fine.weight * (likely - fine.score))
+    gap = np.divide(moved, mass, out=np.zeros(size), where=mass > 0.0)
+    n = blocks.times.n_units
+    away = (blocks.hits - blocks.score - blocks.count * gap)[:n]
+    each = replace(blocks.times, unit=np.arange(n)).alike(rng, draws)
+    misses = fine.weight - fine.hits
+    own = fine.hits * np.square(1.0 - likely) + misses * np.square(likely)
+    alone = rng.normal(size=(draws, len(bins))) * np.sqrt(own)
+    into = np.zeros((len(bins), size))
+    into[np.arange(len(bins)), bins] = 1.0
+    of_bins = (each.T @ away - alone @ into) / np.where(mass > 0.0, mass, 1.0)
+    factor = small_sample_factor(blocks.present, blocks.lags) ** 0.5
+    return np.asarray(factor * (alone / fine.weight + of_bins[:, bins]))
 
 
 def joint_variance(

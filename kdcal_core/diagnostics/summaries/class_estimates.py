@@ -64,7 +64,11 @@ from kdcal_core.diagnostics.split_noise import (
     interval_draws,
     split_intervals,
 )
-from kdcal_core.diagnostics.summaries.block_products import decision_products, joint_variance
+from kdcal_core.diagnostics.summaries.block_products import (
+    decision_products,
+    joint_variance,
+    noise_of_blocks,
+)
 from kdcal_core.diagnostics.summaries.class_areas import areas_of_classes, summary_auroc
 from kdcal_core.diagnostics.summaries.class_summary import ClassSummary
 from kdcal_core.diagnostics.summaries.cluster_blocks import BlockSums, stretches
@@ -726,11 +730,16 @@ def _split(
     parts: list[list[tuple[FloatArray, FloatArray]]] = [[], [], []]
     fine = [one.fine() for one in cells]
     effects = [one.gap_effect() for one in cells]
-    floor = sum(expected_miscalibration(fewer_cells(one), rng) for one in fine)
+    in_time = summary.clusters is not None and summary.clusters.names.n_times > 0
+    floor = 0.0
+    if not in_time:
+        floor = sum(expected_miscalibration(fewer_cells(one), rng) for one in fine)
     draws, truths = interval_draws(len(cells)), []
     for one, every, effect in zip(cells, fine, effects, strict=True):
-        table = one.table(LIKELY_BINS, "quantile")
-        truths.append(LikelyTruth.of(fewer_cells(every), table, draws, rng, effect))
+        table, few = one.table(LIKELY_BINS, "quantile"), fewer_cells(every)
+        noise = partial(noise_of_blocks, one, few) if in_time else None
+        truths.append(LikelyTruth.of(few, table, draws, rng, effect, noise))
+        floor += float(truths[-1].noise[0].mean()) if in_time else 0.0
         rate = np.full(len(one.score), float(one.hits.sum()) / n)
         stated, fitted, likely, base = (
             (np.square(1.0 - said), np.square(said))
