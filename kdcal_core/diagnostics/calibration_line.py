@@ -29,6 +29,7 @@ CELLS = 4096
 
 _HOW = "profile likelihood, widened for scatter about the line"
 _STEPS = 100
+_FLAT = 1e-6  # share of an information matrix's determinant below which no step can start
 _FARTHEST = 60.0  # standard errors within which a limit is searched for
 
 
@@ -281,6 +282,10 @@ class Line:
     def best_slope(self) -> float:
         """The likeliest slope, by Newton steps, halved if they fail."""
         slope, intercept = 1.0, self.best_intercept(1.0)
+        known = self.information(intercept, slope)
+        if np.linalg.det(known) <= _FLAT * known[0, 0] * known[1, 1]:  # almost all are 0 or 1
+            slope = 1.0 / float(np.abs(self.odds).max())
+            intercept = self.best_intercept(slope)
         for _ in range(_STEPS):
             information = self.information(intercept, slope)
             p = expit(intercept + slope * self.odds)

@@ -104,3 +104,14 @@ def test_scores_of_exactly_0_and_1_are_allowed() -> None:
         found = make(score, hit)
         assert found.low <= found.value <= found.high
         assert np.isfinite(found.value)
+
+
+def test_stated_probabilities_that_are_all_0_or_1_have_a_slope() -> None:
+    """The log odds that two frequencies differ by, over those that the clipped scores do."""
+    score = np.repeat([0.0, 1.0], 100)
+    hit = np.concatenate([np.arange(100) < 20, np.arange(100) < 70]).astype(int)
+    found = calibration_slope(score, hit)
+    apart = logit(1.0 - 1e-12) - logit(1e-12)
+    assert found.value == pytest.approx((logit(0.7) - logit(0.2)) / apart, rel=1e-6)
+    assert 0.0 < found.low < found.value < found.high < 0.2
+    assert np.isfinite(calibration_intercept(score, hit).value)
