@@ -38,8 +38,12 @@ from app.shared.server_process import WORKERS_IMPORT
 from kdcal_core.jobs import run_limited, runner
 from kdcal_core.models import model_formats
 from kdcal_core.review import known_results
+from kdcal_core.skops_library import skops
 
-__all__ = ["texts"]  # a fixture
+__all__ = [
+    "skops",  # before a test imports it plainly, and with it dask and tests of scikit-learn
+    "texts",  # a fixture
+]
 
 BROWSER = "tests/browser/"
 
@@ -174,7 +178,8 @@ def _no_test_knows_results_of_another(
 @pytest.fixture
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Audits keep no charts, which take most of their time, in tests of something else."""
-    monkeypatch.setattr("kdcal_core.audit.making.kept_charts", lambda drawn: ())
+    for module in ("making", "gate_summary"):
+        monkeypatch.setattr(f"kdcal_core.audit.{module}.kept_charts", lambda drawn: ())
 
 
 @pytest.fixture(scope="module")

@@ -89,6 +89,7 @@ def audit_of(workspace: Workspace, codes: tuple[str, ...], **tables: pd.DataFram
     return make_audit(Sets(ReviewReader(workspace, review.id, review=review)), settings=settings)
 
 
+@pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize(
     ("table", "column", "codes", "ratios"),
     [
