@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 from conftest import App, serving
@@ -73,7 +73,7 @@ def _named(app: App, what: str) -> str:
 
 def _identity(app: App) -> str:
     """The line that a person sends to an administrator."""
-    app.open("audits")
+    app.visit("Audits")
     line = app.page.locator("[data-testid='stCode'] code")
     line.wait_for(timeout=60_000)
     return line.inner_text().strip()
@@ -130,8 +130,18 @@ def _record_another(app: App, review: str) -> str:
 
 
 def _work_on(app: App, audit: str) -> None:
+    """Open an audit at its address, which shows it to be read, and go on to work on it."""
     app.open(f"audits?audit={audit}")
     _button(app, "Work on it").click()
+    app.idle()
+
+
+def _turn_to(app: App, audit: str) -> None:
+    """Open another audit from the list of all, to be worked on."""
+    _button(app, "All audits").click()
+    row = app.page.locator(f".st-key-open_{audit.replace(':', '_')}")
+    row.get_by_role("button").click()  # beside it is one that nobody sees
+    app.until(lambda: audit in unquote(app.page.url))
     app.idle()
 
 
@@ -205,7 +215,7 @@ def test_each_sees_what_is_theirs(
     assert ann.page.locator("[data-testid='stSidebarNav']").count() == 0
     assert ann.faults() == []
     _sign_in(ann)
-    ann.open("audits")
+    ann.visit("Audits")
     _button(ann, "Open a sample").click()
     ann.page.get_by_text("Record an audit").first.wait_for(timeout=120_000)
     ann.idle(120)
@@ -242,9 +252,9 @@ def test_each_sees_what_is_theirs(
 
     later = _record_another(ann, review)
     _submit(ann)
-    _work_on(ben, later)
+    _turn_to(ben, later)
     _approve(ben)
-    _work_on(ben, audit)
+    _turn_to(ben, audit)
     _button(ben, "Supersede").click()
     _button(ben, "Supersede it").click()
     _badge(ben, "Superseded").wait_for(timeout=60_000)
@@ -258,10 +268,10 @@ def test_each_sees_what_is_theirs(
 
     second = _record_another(ann, review)
     assert second != audit
-    _work_on(ben, second)
+    _turn_to(ben, second)
     _submit(ben)
     _cannot_approve(ben)
-    ben.open("versions")
+    ben.visit("Versions")
     ben.page.locator("h2").get_by_text("The audits cannot be told apart").wait_for(timeout=60_000)
     ben.idle()
     ben.assert_healthy()
@@ -273,9 +283,10 @@ def test_each_sees_what_is_theirs(
     for known, unknown in (
         (f"overview?review={review}", f"overview?review={'A' * 16}"),
         (f"audits?audit={audit}", f"audits?audit={'0' * 16}:{'1' * 16}"),
-        ("audits", "audits"),
+        ("audits", ""),
     ):
-        assert _seen(eve, known) == _seen(eve, unknown)
+        seen = _seen(eve, known)
+        assert not unknown or seen == _seen(eve, unknown)
         assert _button(eve, "Download").count() == 0
         assert "Credit risk" not in eve.page.content()
     eve.assert_healthy()
