@@ -18,6 +18,7 @@ import pdoc
 import pytest
 import torch
 from numpy.testing import assert_array_equal
+from scipy.special import expit
 from sklearn.calibration import calibration_curve
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss
@@ -175,6 +176,19 @@ def test_bins_are_closed_where_those_of_scikit_learn_are() -> None:
     np.testing.assert_allclose(curve.confidence[curve.count > 0], mean_pred)
 
 
+def test_a_score_becomes_a_probability() -> None:
+    rng = np.random.default_rng(0)
+    score = np.round(600.0 + 60.0 * rng.normal(size=4000))
+    defaulted = np.where(rng.random(4000) < expit((600.0 - score) / 60.0), 1, 0)
+    rows = pd.DataFrame({"score": score, "defaulted": defaulted})
+    names: dict[str, Any] = {"other": rows[:2000], "table": rows[2000:].copy()}
+    exec(example("to_probability", "predictions.md"), names)
+    found = diagnostics.calibration_slope(
+        names["table"]["p_defaulted"], names["table"]["defaulted"]
+    )
+    assert found.low < 1.0 < found.high
+
+
 def test_what_netcal_users_do(names: dict[str, Any]) -> None:
     """The ECE by its formula, over bins of equal width, of the predicted class."""
     exec(example("ClasswiseHistogram", "coming_from.md"), names)
@@ -232,6 +246,7 @@ def test_every_python_example_is_tried_above() -> None:
     tried = ("TopLabelKDE()", "KernelDensityNetwork(module)", "find_regions", "load_calibrator")
     tried += ("LocalRecalibration", "CalibratedModel", "MMCDisplay", "polars")
     tried += ("half_brier", "ClasswiseHistogram", "interval_coverage")
+    tried += ("to_probability",)
     tried += ("mlflow",)  # in test_mlflow_evaluator.py
     for page, code in EXAMPLES:
         assert sum(word in code for word in tried) == 1, (page, code)
