@@ -18,7 +18,7 @@ from playwright.sync_api import TimeoutError as NoAnswerError
 from app.shared.navigation import places
 from kdcal_core.review import Review, Workspace, samples, start_sample
 from tests.benchmarks.bench_visitors import server
-from tests.browser.conftest import FLAGS, HEIGHT, IDLE, PICTURE, SCREEN, _chromium
+from tests.browser.conftest import DRAWN, FLAGS, HEIGHT, IDLE, PICTURE, SCREEN, _chromium
 
 STARTED_BY = {
     "compare": "Compare",
@@ -67,7 +67,9 @@ def _measured(page: Page, name: str, title: str, review: Review) -> dict[str, An
     heights = {"": page.evaluate(HEIGHT)}
     for section in page.get_by_role("tab").all_inner_texts():
         page.get_by_role("tab", name=section, exact=True).click()
-        _still(page)
+        page.wait_for_timeout(300)
+        page.wait_for_selector(IDLE, timeout=120_000)
+        page.wait_for_function(DRAWN)
         heights[section] = page.evaluate(HEIGHT)
     highest = max(heights, key=lambda one: heights[one])
     height = heights[highest]
