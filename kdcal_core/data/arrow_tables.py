@@ -89,9 +89,10 @@ def check_column_types(schema: pa.Schema, file: str | None, *, lists: bool = Fal
     With ``lists`` those of numbers may be there, which `to_frame` reads as several columns.
     """
     for field in schema:
-        if pa.types.is_nested(kind := _plain_type(field.type)) and not (
-            lists and may_hold_lists(kind)
-        ):
+        kind = _plain_type(field.type)
+        # pyarrow counts run ends among nested types from version 26 on
+        nested = pa.types.is_nested(kind) or pa.types.is_run_end_encoded(kind)
+        if nested and not (lists and may_hold_lists(kind)):
             raise InputError(
                 f"The column holds {field.type}, not one value a row",
                 fix="Split it into one column for each value, or leave it out.",
