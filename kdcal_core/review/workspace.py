@@ -83,7 +83,7 @@ class Workspace:
         """
         make_folder(self.root)
         self._prune()
-        review_id = secrets.token_urlsafe(12)
+        review_id = _new_id()
         folder = self.root / review_id
         folder.mkdir(mode=0o700)
         self._write(folder, Review(id=review_id))
@@ -177,7 +177,7 @@ class Workspace:
             If the folder of reviews cannot be written.
         """
         folder = self.folder(review_id)
-        copy = secrets.token_urlsafe(12)
+        copy = _new_id()
         target = self.root / copy
         with self._alone(review_id):
             review = self.read(review_id)
@@ -316,3 +316,10 @@ def _is_review(folder: Path, *, ours: bool) -> bool:
         return False
     # other users may have put files beside our own folder
     return ours or not hasattr(os, "geteuid") or path.stat().st_uid == os.geteuid()
+
+
+def _new_id() -> str:
+    """An id for a review; a command would take one that begins with a hyphen for an option."""
+    while (made := secrets.token_urlsafe(12)).startswith("-"):
+        pass
+    return made

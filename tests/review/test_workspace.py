@@ -141,6 +141,14 @@ def test_create_read_update_delete(workspace):
     workspace.delete(review_id)
 
 
+def test_no_id_looks_like_an_option_of_a_command(workspace, monkeypatch):
+    ids = iter(["-hF3k2bq9Zr0Wx7a", "aHF3k2bq9Zr0Wx7a", "-iF3k2bq9Zr0Wx7a", "bIF3k2bq9Zr0Wx7a"])
+    monkeypatch.setattr(workspace_module.secrets, "token_urlsafe", lambda size: next(ids))
+    made = workspace.create()
+    assert made == "aHF3k2bq9Zr0Wx7a"
+    assert workspace.duplicate(made, "A copy") == "bIF3k2bq9Zr0Wx7a"
+
+
 def test_a_failing_change_changes_nothing(workspace):
     review_id = workspace.create()
 
