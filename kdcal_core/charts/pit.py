@@ -198,7 +198,7 @@ def pit_panels(panels: Sequence[PitPanel], *, dark: bool = False, columns: int =
         )
         for shown in panels
     ]
-    several = 150 if columns == 1 else 170  # a column of two ends in the first screen
+    several = 140 if columns == 1 else 170  # a column of two ends in the first screen
     figure = new_panels(
         titles,
         dark,

@@ -74,7 +74,7 @@ def predictive_density_figure(
         titles,
         dark,
         columns=2,
-        height=150,
+        height=112,
         x_title=y_title,
         y_title="Density",
         x_axis={"nticks": 6},
