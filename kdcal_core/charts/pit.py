@@ -198,7 +198,8 @@ def pit_panels(panels: Sequence[PitPanel], *, dark: bool = False, columns: int =
         )
         for shown in panels
     ]
-    several = 140 if columns == 1 else 170  # a column of two ends in the first screen
+    # before and after, one below the other, end in the first screen
+    several = 140 if (columns, len(panels)) == (1, 2) else 170
     figure = new_panels(
         titles,
         dark,
