@@ -31,8 +31,8 @@ floor of the kernel density version are chosen from the data in each run.
 """
 BOXES = """
 A box holds the middle half of the repetitions with the median as its line; whiskers reach to the
-outermost ones (Torres et al., Fig. 4). Boxes of more neighbours are filled more: few are less
-biased, more are less noisy; a number above that of the calibration rows cannot be run.
+outermost ones (Torres et al., Fig. 4). Boxes of more neighbours are filled more. Few neighbours
+are less biased, more are less noisy; a number above that of the calibration rows cannot be run.
 """
 
 

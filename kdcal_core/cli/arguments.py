@@ -432,13 +432,19 @@ def _outputs(command: Parser) -> None:
     command.add_argument(
         "--output-kind",
         choices=(
-            *("probability", "percent", "permille", "logit", "log_probability", "right"),
+            "probability",
+            "percent",
+            "permille",
+            "logit",
+            "log_probability",
+            "right",
             "percent_right",
         ),
         metavar="KIND",
-        help="what these columns hold, if their names do not show it: probability, percent, logit, "
-        "log_probability; or, with --outputs right=COLUMN, the confidence that the predicted class "
-        "is right: right (from 0 to 1), percent_right (from 0 to 100)",
+        help="what these columns hold, if their names do not show it: probability, percent, "
+        "permille (thousandths), logit, log_probability; or, with --outputs right=COLUMN, the "
+        "confidence that the predicted class is right: right (from 0 to 1), percent_right (from 0 "
+        "to 100)",
     )
 
 

@@ -24,6 +24,7 @@ from kdcal_core.data.folder_parts import note_parts
 from kdcal_core.data.list_columns import (
     entries_of,
     entry_names,
+    is_text_type,
     may_hold_lists,
     note_on_entries,
     widths_of_lists,
@@ -160,7 +161,7 @@ def _plain_column(column: pa.ChunkedArray, name: str, file: str | None) -> pa.Ch
         return column.cast(pa.large_string())
     if types.is_dictionary(kind) and types.is_string_view(kind.value_type):
         return column.cast(pa.dictionary(kind.index_type, pa.large_string()))
-    if types.is_dictionary(kind) and not _is_text(kind.value_type):
+    if types.is_dictionary(kind) and not is_text_type(kind.value_type):
         column = column.cast(kind.value_type)
         kind = column.type
     if types.is_integer(kind):
@@ -174,10 +175,6 @@ def _plain_column(column: pa.ChunkedArray, name: str, file: str | None) -> pa.Ch
     if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
         return _decoded(column, name, file)
     return column
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _plain_integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -208,7 +205,7 @@ def _amounts(column: pa.ChunkedArray, name: str) -> tuple[pa.ChunkedArray, str] 
         if amounts_in(different, name) is None:
             return None
         column = column.cast(column.type.value_type)
-    return amounts_in(column, name) if _is_text(column.type) else None
+    return amounts_in(column, name) if is_text_type(column.type) else None
 
 
 def _text_note(column: pa.ChunkedArray, name: str) -> str | None:
@@ -217,7 +214,7 @@ def _text_note(column: pa.ChunkedArray, name: str) -> str | None:
         values = pc.unique(column).cast(column.type.value_type)  # decoded once a value
     else:
         values = column
-    if not _is_text(values.type):
+    if not is_text_type(values.type):
         return None
     if not pa.types.is_dictionary(column.type) and (note := almost_numbers_note(values, name)):
         return note

@@ -23,7 +23,7 @@ from kdcal_core.data.column_doubts import (
 )
 from kdcal_core.data.column_kinds import mostly_numbers, sampled, simple
 from kdcal_core.data.labels import class_of_column, classes_of, encode_labels, rank_area
-from kdcal_core.data.list_columns import entry_of
+from kdcal_core.data.list_columns import entry_of, mostly_sum_to_one
 from kdcal_core.data.role_columns import output_matrix, true_labels
 from kdcal_core.data.role_guesses import (
     Pairs,
@@ -51,7 +51,6 @@ _SCORES = frozenset(
         *("risk", "points", "punkte", "punktzahl", "punktwert", "puntaje", "puntuación", "puntos"),
     )
 )
-_TOLERANCE = 0.01
 
 
 class OutputReader(ColumnReader):
@@ -292,6 +291,4 @@ def output_columns(roles: Roles) -> Iterator[str]:
 
 
 def sums_to_one(frame: pd.DataFrame, columns: Sequence[str]) -> bool:
-    values = sampled(frame, columns)
-    near = np.abs(values.sum(axis=1) - 1.0) <= _TOLERANCE
-    return bool(np.mean(near & ((values >= 0) & (values <= 1)).all(axis=1)) > 0.5)
+    return mostly_sum_to_one(sampled(frame, columns))

@@ -21,7 +21,7 @@ from kdcal_core.errors import InputError
 MOST_ENTRIES = 1_000  # of a list
 _ENTRY = re.compile(r"(.+)\[([0-9]+)\]", re.DOTALL)
 _LOOKED_AT = 1_000
-_TOLERANCE = 0.01
+_FROM_ONE = 0.01
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _WRAPPED = rf"(?:{_NUMBER}|np\.float(?:32|64)\({_NUMBER}\))"  # as NumPy spells out a list of them
 _LIST = rf"\[\s*{_WRAPPED}(?:\s*[,;\s]\s*{_WRAPPED})+\s*\]"
@@ -116,7 +116,7 @@ def columns_to_look_into(schema: pa.Schema) -> list[str]:
     >>> columns_to_look_into(schema)
     ['p', 'q']
     """
-    return [one.name for one in schema if may_hold_lists(one.type) or _is_text(one.type)]
+    return [one.name for one in schema if may_hold_lists(one.type) or is_text_type(one.type)]
 
 
 def widths_of_lists(table: pa.Table, before: int = 0, file: str | None = None) -> dict[str, int]:
@@ -140,7 +140,7 @@ def widths_of_lists(table: pa.Table, before: int = 0, file: str | None = None) -
     for name, column in zip(table.column_names, table.columns, strict=True):
         if may_hold_lists(column.type):
             found[name] = entries_of(column, name, file=file, before=before).shape[1]
-        elif _is_text(column.type) and (width := _width_of_text(column)) > 0:
+        elif is_text_type(column.type) and (width := _width_of_text(column)) > 0:
             found[name] = width
     return found
 
@@ -198,7 +198,20 @@ def entries_of(
     return found
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def mostly_sum_to_one(values: FloatArray) -> bool:
+    """Whether more than half of the rows (n, K) hold shares that sum to one, within 0.01.
+
+    Examples
+    --------
+    >>> mostly_sum_to_one(np.array([[0.2, 0.8], [0.5, 0.5], [2.0, -1.0]]))
+    True
+    """
+    inside = ((values >= 0) & (values <= 1)).all(axis=1)
+    near = np.abs(values.sum(axis=1) - 1.0) <= _FROM_ONE
+    return bool(len(values) and np.mean(inside & near) > 0.5)
+
+
+def is_text_type(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
@@ -267,9 +280,7 @@ def _width_of_text(column: pa.ChunkedArray) -> int:
     same = pc.equal(pc.list_value_length(lists), width)
     flat = np.asarray(pc.list_flatten(lists.filter(same)))
     values = flat.reshape(-1, width) if len(flat) else np.zeros((0, 1))
-    shares = ((values >= 0) & (values <= 1)).all(axis=1)
-    sums = np.abs(values.sum(axis=1) - 1.0) <= _TOLERANCE
-    return width if len(values) and np.mean(shares & sums) > 0.5 else 0
+    return width if mostly_sum_to_one(values) else 0
 
 
 def _of_spark(

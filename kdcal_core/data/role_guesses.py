@@ -24,6 +24,7 @@ from kdcal_core.data.column_kinds import (
 )
 from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.labels import ClassBy, class_of_column, classes_of, encode_labels
+from kdcal_core.data.list_columns import mostly_sum_to_one
 from kdcal_core.data.regression_guesses import guess_regression_roles, looks_like_regression
 from kdcal_core.data.schema import Family, Roles, Table, Task
 from kdcal_core.errors import InputError
@@ -86,7 +87,6 @@ _OF_SOMETHING = frozenset(("p", "pd", "proba", "prob", "probability", "risk"))
 _ANSWERS = ("prediction", "predicted", "pred", "y_pred", "yhat", "y_hat", "forecast", "output")
 _NO_NAME = ""  # of the class of an output column whose name does not say it
 _MAX_TARGET_CLASSES = 50
-_TOLERANCE = 0.01
 
 
 def guess_roles(
@@ -330,9 +330,7 @@ def _unshared(names: Sequence[str]) -> list[str]:
 
 def _sum_to_one(frame: pd.DataFrame, pairs: Pairs) -> bool:
     """Whether most rows do."""
-    values = sampled(frame, [column for _, column in pairs])
-    inside = ((values >= 0) & (values <= 1)).all(axis=1)
-    return bool(np.mean(inside & (np.abs(values.sum(axis=1) - 1.0) <= _TOLERANCE)) > 0.5)
+    return mostly_sum_to_one(sampled(frame, [column for _, column in pairs]))
 
 
 def _kind_by_name(
