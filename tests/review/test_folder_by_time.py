@@ -21,6 +21,7 @@ from kdcal_core.diagnostics.summaries import (
     ClassSummary,
     RegressionSummary,
     Summary,
+    group_times,
     judged_rows,
     summary_bias,
     summary_brier,
@@ -37,6 +38,8 @@ from kdcal_core.diagnostics.summaries import (
     summary_tiles,
 )
 from kdcal_core.diagnostics.summaries.by_time import MOST_TIMES, TimeTable
+from kdcal_core.diagnostics.summaries.cluster_blocks import RowClusters
+from kdcal_core.diagnostics.summaries.group_times import GroupTimes
 from kdcal_core.distributions import Normal, RegressionSet
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import regression_scores
@@ -291,6 +294,46 @@ def test_the_latest_rows_of_groups_have_the_numbers_of_one_table(
         assert one.estimate.interval == other.estimate.interval
         for mine, known in zip((*one.low, *one.high), (*other.low, *other.high), strict=True):
             assert mine == pytest.approx(known, abs=1e-9)
+
+
+def test_neighbouring_times_of_groups_are_merged_where_pairs_are_too_many(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(8)
+    group, day = rng.integers(0, 5, N), rng.integers(0, DAYS, N)
+    seen, stated = rng.integers(0, 2, N).astype(float), rng.random(N)
+    asked = (seen, stated, stated * (1.0 - stated))
+
+    def of(some: Any, days: Any = day) -> GroupTimes:
+        values = [tuple(one[some] for one in asked)]
+        return GroupTimes.of(group[some], RowClusters(days[some], "day", n_times=DAYS), values)
+
+    most = 500  # of some 2,900 pairs; eight days together make 88 of each group, or 440
+    monkeypatch.setattr(group_times, "MOST_TIMES", most)
+    expected = of(slice(None), day - day % 8)
+    whole = of(slice(None))
+    assert whole.level == 3
+    for parts in (2, 40):
+        mixed = np.array_split(rng.permutation(N), parts)
+        found = sum((of(some) for some in mixed[1:]), of(mixed[0]))
+        for one in (whole, found):
+            assert one.table is not None
+            assert expected.table is not None
+            assert one.level == 3
+            assert one.table.times.tolist() == expected.table.times.tolist()
+            assert one.table.sums.tobytes() == expected.table.sums.tobytes()
+    monkeypatch.setattr(group_times, "MOST_TIMES", 4)  # fewer than groups
+    assert of(slice(None)).table is None
+    assert (of(slice(0, 3)) + of(slice(3, N))).table is None
+
+    frame, roles = rows("classification", 365), replace(ROLES["classification"], time="day")
+    place = rng.choice(["north", "south", "west"], N)
+    late = (frame["day"] >= frame["day"].max() - pd.Timedelta(90, "D")) & (place == "west")
+    frame = frame.assign(place=place, y=np.where(late, "yes", frame["y"]))
+    monkeypatch.setattr(group_times, "MOST_TIMES", most)
+    found_in_files = in_files(frame, roles, tmp_path / "files", 1, ("place",))
+    (ours,) = measure_checks(SummaryEvidence(judged_rows(found_in_files), 1), ["KC012"]).checks
+    assert any("west" in part.name for part in ours.parts), [part.name for part in ours.parts]
 
 
 def test_dates_are_read_as_the_rows_of_all_files_say(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ From them follows whether the latest rows of a group show what those before them
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,8 +28,11 @@ class GroupTimes:
     n_times : int
         Different times of the whole table.
     table : TimeTable or None
-        Its times are combinations times ``n_times``, plus the place of the time. None where there
-        are more than `MOST_TIMES` such pairs: then nothing is known of groups in time.
+        Its times are combinations times ``n_times``, plus the place of the time. None where
+        combinations alone are more than `MOST_TIMES`: then nothing is known of groups in time.
+    level : int
+        So that there are at most `MOST_TIMES` such pairs, 2^level neighbouring times are counted as
+        the first of them. It is the lowest that serves, whatever the order of the rows.
 
     Examples
     --------
@@ -43,6 +46,7 @@ class GroupTimes:
 
     n_times: int
     table: TimeTable | None
+    level: int = 0
 
     @classmethod
     def of(
@@ -57,40 +61,66 @@ class GroupTimes:
         ``questions`` and ``times`` are as of
         :meth:`~kdcal_core.diagnostics.summaries.by_time.TimeTable.of`.
         """
-        place = combination.astype(np.int64) * cluster.n_times + cluster.number
-        if len(pd.unique(place)) > MOST_TIMES:
-            return cls(cluster.n_times, None)
-        return cls(cluster.n_times, TimeTable.of(place, cluster.column, questions, times))
+        n = cluster.n_times
+        place = combination.astype(np.int64) * n + cluster.number
+        level = _lowest_level(pd.unique(place), n)
+        if level is None:
+            return cls(n, None)
+        place = _merged(place, n, level)
+        return cls(n, TimeTable.of(place, cluster.column, questions, times), level)
 
     def __add__(self, other: GroupTimes) -> GroupTimes:
-        one, two = self.table, other.table
-        if one is None or two is None or len(np.union1d(one.times, two.times)) > MOST_TIMES:
-            return GroupTimes(self.n_times, None)
-        return GroupTimes(self.n_times, one + two)
+        n, one, two = self.n_times, self.table, other.table
+        if one is None or two is None:
+            return GroupTimes(n, None)
+        pairs = np.union1d(one.times, two.times).astype(np.int64)
+        level = _lowest_level(pairs, n, max(self.level, other.level))
+        if level is None:
+            return GroupTimes(n, None)
+        if self.level < level:
+            one = one.regrouped(_merged(_pairs(one), n, level))
+        if other.level < level:
+            two = two.regrouped(_merged(_pairs(two), n, level))
+        return GroupTimes(n, one + two, level)
 
     def moved(self, to: IntArray) -> GroupTimes:
         """The same with other numbers of the combinations, those of ``to`` (g,)."""
         if self.table is None:
             return self
-        combination, time = self._places(self.table)
-        return GroupTimes(self.n_times, self.table.regrouped(to[combination] * self.n_times + time))
+        combination, time = np.divmod(_pairs(self.table), self.n_times)
+        return replace(self, table=self.table.regrouped(to[combination] * self.n_times + time))
 
     def of_group(self, mine: NDArray[np.bool_]) -> TimeTable | None:
         """Sums of some combinations (g,) together, by the places of their times."""
         if self.table is None:
             return None
-        combination, time = self._places(self.table)
+        combination, time = np.divmod(_pairs(self.table), self.n_times)
         return self.table.regrouped(time, mine[combination])
-
-    def _places(self, table: TimeTable) -> tuple[IntArray, IntArray]:
-        """Combination of each sum, and the place of its time."""
-        combination, time = np.divmod(table.times.astype(np.int64), self.n_times)
-        return combination, time
 
     @property
     def arrays(self) -> tuple[Any, ...]:
         """What stands for them in a digest."""
         return () if self.table is None else (*self.table.arrays, self.table.sums)
+
+
+def _pairs(table: TimeTable) -> IntArray:
+    return table.times.astype(np.int64)
+
+
+def _merged(pairs: IntArray, n_times: int, level: int) -> IntArray:
+    """Pairs of combination and time with 2^level neighbouring times counted as the first."""
+    return pairs - pairs % n_times % (1 << level)
+
+
+def _lowest_level(pairs: IntArray, n_times: int, level: int = 0) -> int | None:
+    """The lowest level from ``level`` on that leaves at most `MOST_TIMES` pairs, if one does."""
+    while True:
+        pairs = np.unique(_merged(pairs, n_times, level))
+        if len(pairs) <= MOST_TIMES:
+            return level
+        if 1 << level >= n_times:
+            return None
+        level += 1
 
 
 def sum_of_group_times(one: GroupTimes | None, other: GroupTimes | None) -> GroupTimes | None:
