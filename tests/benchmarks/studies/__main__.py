@@ -18,6 +18,7 @@ estimates without labels under made covariate shifts, on real tables with ``--da
 ``arena`` for every calibrator of scores and those of probmetrics over real tables, seven kinds of
 models and 300 to 5,000 rows (with ``--data FOLDER``; it goes on from what ``--cache FOLDER`` has);
 ``dependence`` for intervals and tests of rows that depend on one another, in clusters or in time;
+``folder_times`` for the intervals of folders in time beside those of one table;
 ``region_search`` for how often the search for regions finds made-up faults;
 ``unknown_images`` for Dey et al., Table 1 on ``mnist.npz`` against ``fashion_mnist.npz`` and noise
 (with ``--data FOLDER``), or with ``--protocol cifar`` for CIFAR-10, CIFAR-100 and SVHN as in the
@@ -46,7 +47,7 @@ STUDIES = (
     *("simulations", "tables", "depth", "images"),
     *("recalibration", "heterogeneous", "partitions", "comparison", "small_samples"),
     *("watch", "inside_outside", "arena", "region_search"),
-    *("unknown_images", "mnist_ensembles", "kills", "dependence"),
+    *("unknown_images", "mnist_ensembles", "kills", "dependence", "folder_times"),
 )
 
 
@@ -74,6 +75,7 @@ def main() -> None:
     from tests.benchmarks.studies import (
         dependence,
         depth,
+        folder_times,
         images,
         inside_outside,
         mnist_ensembles,
@@ -121,6 +123,8 @@ def main() -> None:
         tasks, run = region_search.tasks(options.quick), region_search.run
     elif options.study == "dependence":
         tasks, run = dependence.tasks(options.quick), dependence.run
+    elif options.study == "folder_times":
+        tasks, run = folder_times.tasks(options.quick), folder_times.run
     else:
         if options.data is None:
             parser.error("--data is needed for the study of real tables")
@@ -136,6 +140,7 @@ def main() -> None:
     writers = {
         "dependence": dependence,
         "depth": depth,
+        "folder_times": folder_times,
         "images": images,
         "inside_outside": inside_outside,
         "mnist_ensembles": mnist_ensembles,
