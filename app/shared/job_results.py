@@ -17,6 +17,7 @@ from kdcal_core.review import Review
 from kdcal_core.tasks import Request, ReviewTask, Task
 
 T = TypeVar("T")
+_SHORT = 0.4  # seconds in which most measures of many rows end, so that the page need not ask again
 _AGAIN = "compute_again"  # the key of the job whose damaged result is to be computed again
 
 
@@ -43,6 +44,7 @@ def finished(
             del st.session_state[_AGAIN]
         if offer is not None:
             st.rerun()  # replaces the offer by the progress
+        job = jobs().wait(job.id, _SHORT)
     if job.state == "done":
         return job
     if not job.finished:
