@@ -8,6 +8,7 @@ import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from email.errors import MessageError
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP as POLICY
@@ -100,7 +101,7 @@ def addresses_in(text: str, variable: str) -> tuple[Address, ...]:
     for name, spec in getaddresses([text]):
         try:
             address = Address(printable(name, 100), addr_spec=spec)
-        except (ValueError, IndexError) as error:
+        except (ValueError, IndexError, MessageError) as error:
             raise _no_address(variable) from error
         if not address.username or not address.domain:
             raise _no_address(variable)

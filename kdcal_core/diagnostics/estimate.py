@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +80,17 @@ class Estimate(Shown):
     lower_is_better: bool | None = True
     expected_words: str = "expected by chance"
     target: float | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same. Numbers that both lack (NaN) are the same."""
+        return type(other) is Estimate and self._said == other._said
+
+    def __hash__(self) -> int:
+        return hash(self._said)
+
+    @property
+    def _said(self) -> tuple[Any, ...]:
+        return tuple(None if one != one else one for one in astuple(self))
 
     @property
     def largest(self) -> float:

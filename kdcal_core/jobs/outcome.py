@@ -186,6 +186,8 @@ class Reporter:
 KEPT_SAFE = "Nothing that was loaded before is lost."
 _OUT_OF_MEMORY = re.compile(
     r"MemoryError|bad_alloc|bad allocation|[Cc]an(?:'t|not) allocate memory|out of memory"
+    # of a library that finds no room, not of one that may not be run
+    r"|failed to map segment from shared object(?!: Op)"
 )
 _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded")
 
@@ -251,6 +253,9 @@ def lack_of_memory(text: str) -> bool:
     Examples
     --------
     >>> lack_of_memory("std::bad_alloc"), lack_of_memory("no such file")
+    (True, False)
+    >>> unmapped = "libone.so: failed to map segment from shared object"
+    >>> lack_of_memory(unmapped), lack_of_memory(f"{unmapped}: Operation not permitted")
     (True, False)
     """
     return _OUT_OF_MEMORY.search(text) is not None

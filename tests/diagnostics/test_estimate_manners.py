@@ -1,5 +1,7 @@
 """An estimate is used as a number and as text, as scores of scikit-learn are."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -25,3 +27,12 @@ def test_a_format_takes_the_value_and_none_the_interval_too():
     assert f"{LOSS}" == str(LOSS) == "0.51 (0.40 to 0.60)"
     with pytest.raises(ValueError, match="format"):
         format(LOSS, "no form")
+
+
+def test_what_both_lack_is_the_same():
+    one, other = (Estimate("", "", 0.5, float("nan"), float("nan"), 9) for _ in range(2))
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one != replace(other, low=0.5)
+    assert one != replace(other, n=10)
+    assert one != 0.5

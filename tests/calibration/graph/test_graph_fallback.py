@@ -159,25 +159,24 @@ def test_a_table_without_numbers_falls_back_at_the_floor():
     assert graph.log_fallback == graph.effective_log_floor
 
 
-class _NoNegatives:
+def _without_negatives(model):
     """A model that refuses what no row can be."""
+    wrapped = wrap_model(model)
 
-    def __init__(self, model):
-        self.inner = wrap_model(model)
+    class NoNegatives(type(wrapped)):
+        def codes(self, X):
+            if (np.asarray(X) < 0).any():
+                raise InputError("A column is negative", fix="Give counts.")
+            return super().codes(X)
 
-    def __getattr__(self, name):
-        return getattr(self.inner, name)
-
-    def codes(self, X):
-        if (np.asarray(X) < 0).any():
-            raise InputError("A column is negative", fix="Give counts.")
-        return self.inner.codes(X)
+    wrapped.__class__ = NoNegatives
+    return wrapped
 
 
 def test_a_model_that_refuses_the_made_rows_falls_back_at_the_floor():
     rng = np.random.default_rng(1)
     X, y = rng.poisson(4.0, (400, 3)).astype(float), rng.integers(0, 2, 400)
-    model = _NoNegatives(RandomForestClassifier(10, random_state=0).fit(X, y))
+    model = _without_negatives(RandomForestClassifier(10, random_state=0).fit(X, y))
     graph = KernelDensityForest(model).fit(X, y).graph_
     assert graph.far is None
 
