@@ -60,7 +60,9 @@ def test_an_exported_program_that_doubles_is_refused_before_it_runs(bomb: Path) 
     assert bomb.stat().st_size < 60_000
     with pytest.raises(InputError, match="67,108,864 numbers of 1 row"):
         load(bomb, name="m.pt2")
-    with pytest.raises(InputError, match="needed more than 224 MiB of memory"):
+    # PyTorch for CUDA does not even fit itself
+    said = "more than 224 MiB of memory" if torch.version.cuda is None else "more memory than"
+    with pytest.raises(InputError, match=f"needed {said}"):
         run_limited(
             "kdcal_core.review.in_worker:inspect_model",
             {"path": str(bomb), "name": "m.pt2"},

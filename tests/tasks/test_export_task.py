@@ -31,7 +31,7 @@ from kdcal_core.review import (
     score,
     start_sample,
 )
-from kdcal_core.store import load
+from kdcal_core.store import encode, load
 from kdcal_core.store.archive import read_archive, write_archive
 from kdcal_core.tasks.decorators import carry_out
 from kdcal_core.tasks.export import (
@@ -375,7 +375,7 @@ def test_a_tried_file_shows_what_it_showed_when_it_was_written(
     forest: Made, platt: ExportRun, tmp_path: Path
 ) -> None:
     found = tried(forest, platt.calibrator_file, tmp_path)
-    assert found.card == platt.card
+    assert encode(found.card) == encode(platt.card)  # some numbers are missing in both
     assert found.has_model
     assert not found.same_rows
     for key in ("log_loss", "brier", "auc", "accuracy"):
