@@ -7,13 +7,13 @@ from typing import Any
 import streamlit as st
 
 from app.shared import page_top, session
-from app.simulation_lab import classification_lab, lab_settings, regression_lab
+from app.simulation_lab import classification_lab, image_lab, lab_settings, regression_lab
 from app.simulation_lab.lab import Lab, show_lab
-from kdcal_core.data import Task
 
-LABS: dict[Task, Lab[Any]] = {
+LABS: dict[lab_settings.LabTask, Lab[Any]] = {
     "classification": classification_lab.LAB,
     "regression": regression_lab.LAB,
+    "images": image_lab.LAB,
 }
 
 with st.container(horizontal=True, vertical_alignment="center", gap="medium"):

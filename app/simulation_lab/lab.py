@@ -15,7 +15,6 @@ from app.shared.charts import drawn_once, is_dark, show
 from app.shared.sections import sections
 from app.shared.tables import show_table
 from kdcal_core.charts import Chart, MeasuredMethod
-from kdcal_core.data import Task
 from kdcal_core.diagnostics import estimate_text
 from kdcal_core.tasks import LabSettings, RegressionLabSettings, SizesRun, SizesSettings, repeat
 from kdcal_core.tasks import Task as Job
@@ -64,7 +63,8 @@ class Lab(Generic[R]):
     answer : callable
         Draws the finding, the tiles and the main picture of a run with its key, and returns what
         draws the further sections, by title.
-    sizes : Sizes
+    sizes : Sizes or None
+        None where there is no run over sizes.
     """
 
     introduction: str
@@ -72,10 +72,10 @@ class Lab(Generic[R]):
     choose: Callable[[], tuple[Any, Any]]
     simulate: Job[R]
     answer: Callable[[R, str], dict[str, Callable[[], None]]]
-    sizes: Sizes
+    sizes: Sizes | None = None
 
 
-def show_lab(lab: Lab[Any], task: Task) -> None:
+def show_lab(lab: Lab[Any], task: str) -> None:
     """The settings, and what a run with them found."""
     name = f"lab_{task}"
     with job_results.settings_card(waiting.EVERYBODY, name):
@@ -88,8 +88,9 @@ def show_lab(lab: Lab[Any], task: Task) -> None:
     run = None if job is None else job_results.result_of(job, lab.simulate)
     if job is not None and run is not None:
         further = lab.answer(run, job.key)
-        over_sizes = partial(_over_sizes, lab.sizes, run.settings, name)
-        sections(f"{name}_sections", {**further, "Training sizes": over_sizes})
+        if lab.sizes is not None:
+            further["Training sizes"] = partial(_over_sizes, lab.sizes, run.settings, name)
+        sections(f"{name}_sections", further)
 
 
 def _over_sizes(lab: Sizes, settings: Any, name: str) -> None:

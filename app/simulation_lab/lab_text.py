@@ -11,6 +11,23 @@ REGRESSION_INTRODUCTION = (
     "Here the truth is known. Draw rows, train a model that states a mean and one spread, and see "
     "what global and local recalibration (Torres et al.) bring back of the true distributions."
 )
+IMAGES_INTRODUCTION = (
+    "A small convolutional network learns to tell circles from rectangles. Then the images shift: "
+    "brighter or darker, half of one and half of the other, or stretched. See whether its "
+    "confidence falls with them, and what its kernel density versions say (Dey et al., section "
+    "3.2.1)."
+)
+IMAGES_EMPTY = """
+**Run** will draw the images, train the network on seven tenths of them, build its kernel density
+versions, and show for each of three shifts
+
+* confidence along the shift, for every method,
+* the images themselves, with what network and kernel density version say of each,
+* error, calibration and log loss on ordinary images, each with its interval.
+
+It takes about a minute with the default settings, and up to half an hour with 4,000 images of 50
+pixels a side. You can keep using the app meanwhile, and stop the run at any time.
+"""
 LOGARITHMS = " The model learns the logarithm of the outcome, as all outcomes are positive."
 REGRESSION_EMPTY = """
 **Run** will draw the rows, train the model on eight tenths of them, recalibrate it on a tenth, and

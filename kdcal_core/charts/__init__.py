@@ -80,6 +80,13 @@ from kdcal_core.charts.groups import (
     groups_table,
     pit_groups_chart,
 )
+from kdcal_core.charts.image_lab import (
+    glance_images_figure,
+    image_lab_finding,
+    image_measures_chart,
+    shift_chart,
+    shifted_pictures_chart,
+)
 from kdcal_core.charts.lab import (
     Compared,
     glance_figure,
@@ -280,9 +287,12 @@ __all__ = [
     "gap_words",
     "give_way_words",
     "glance_figure",
+    "glance_images_figure",
     "groups_chart",
     "groups_table",
     "held_words",
+    "image_lab_finding",
+    "image_measures_chart",
     "inside_words",
     "intervals_chart",
     "judged_reliability_chart",
@@ -355,7 +365,9 @@ __all__ = [
     "several_words",
     "shares_beyond_chance",
     "shares_words",
+    "shift_chart",
     "shift_words",
+    "shifted_pictures_chart",
     "shrinkage_words",
     "signed_text",
     "sizes_chart",

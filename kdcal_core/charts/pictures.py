@@ -56,7 +56,7 @@ def pictures_chart(
         table["kernel_density_confidence"] = version
     they = "the model makes" if version is None else "the model and its kernel density version make"
     return Chart(
-        _figure(pixels, said, [range(n_surest), range(n_surest, len(pixels))], dark=dark),
+        mosaic(pixels, said, [range(n_surest), range(n_surest, len(pixels))], dark=dark),
         finding=f"Under each picture: what {they} of it.",
         alt=_alt(said, n_surest),
         how_to_read=PICTURES,
@@ -71,14 +71,15 @@ def _panels(pixels: FloatArray, said: list[str], n_surest: int, dark: bool) -> P
     figures = []
     for title, places in zip(TITLES, (range(n_surest), range(n_surest, len(pixels))), strict=True):
         lines = [places[at : at + ACROSS] for at in range(0, len(places), ACROSS)]
-        figure = _figure(pixels, said, lines, dark=dark, height=PANEL_HEIGHT)
+        figure = mosaic(pixels, said, lines, dark=dark, height=PANEL_HEIGHT)
         figures.append(figure.update_layout(title_text=title, margin={"t": 30, "r": 0}))
     return Panels(tuple(figures), TITLES, legend=None, axes="", width=PANEL_WIDTH)
 
 
-def _figure(
+def mosaic(
     pixels: FloatArray, said: list[str], lines: Sequence[range], *, dark: bool, height: int = HEIGHT
 ) -> go.Figure:
+    """Pictures (m, R, C) on one scale, each above what is ``said`` of it, in lines of places."""
     colours = palette(dark)
     _, n_rows, n_columns = pixels.shape
     shades = [(0.0, colours.sequential[0][1]), (1.0, colours.sequential[-1][1])]

@@ -15,6 +15,7 @@ from kdcal_core.simulation.classification import (
     true_posterior,
     trunk,
 )
+from kdcal_core.simulation.images import IMAGE_SHIFTS, Images, ImageShift, shapes
 from kdcal_core.simulation.overconfident import (
     BEST_WEIGHTS,
     auc_of_weight,
@@ -33,8 +34,11 @@ from kdcal_core.simulation.regression import (
 __all__ = [
     "BEST_WEIGHTS",
     "CODED",
+    "IMAGE_SHIFTS",
     "REGRESSION_SIMULATIONS",
     "SIMULATIONS",
+    "ImageShift",
+    "Images",
     "RegressionSimulated",
     "RegressionSimulation",
     "Simulated",
@@ -47,6 +51,7 @@ __all__ = [
     "overconfident_scores",
     "polynomial",
     "rosenbrock_gamma",
+    "shapes",
     "sinewave",
     "spiral",
     "true_distribution",

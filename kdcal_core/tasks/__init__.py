@@ -89,6 +89,7 @@ from kdcal_core.tasks.graph import (
     Rows,
     fit_graph,
 )
+from kdcal_core.tasks.image_lab import ImageLabRun, ImageLabSettings, simulate_images
 from kdcal_core.tasks.lab import (
     DISTANCES,
     LabRecord,
@@ -326,6 +327,8 @@ __all__ = [
     "GridRecord",
     "GridRun",
     "GridSettings",
+    "ImageLabRun",
+    "ImageLabSettings",
     "IntervalRows",
     "Keep",
     "LabAnswers",
@@ -478,6 +481,7 @@ __all__ = [
     "set_reliability",
     "shown_rows",
     "simulate",
+    "simulate_images",
     "simulate_regression",
     "space_names",
     "space_of",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -30,18 +29,12 @@ from kdcal_core.simulation import CODED, SIMULATIONS, Simulated, true_posterior,
 from kdcal_core.tasks.decorators import check_ranges, task
 from kdcal_core.tasks.foreign import RADII
 from kdcal_core.tasks.graph import Kind
+from kdcal_core.tasks.lab_networks import train_network
 
 if TYPE_CHECKING:
-    import torch
     from sklearn.ensemble import RandomForestClassifier
 
     from kdcal_core.models import Model
-
-
-RATE = 3e-4
-BATCH = 32
-PATIENCE = 10  # epochs without a better loss
-_BETTER = 1e-4
 
 
 def grow_forest(X: FloatArray, y: IntArray, n_trees: int, seed: int) -> RandomForestClassifier:
@@ -55,97 +48,6 @@ def grow_forest(X: FloatArray, y: IntArray, n_trees: int, seed: int) -> RandomFo
     from sklearn.ensemble import RandomForestClassifier
 
     return RandomForestClassifier(n_trees, random_state=seed).fit(X, y)
-
-
-def train_network(
-    X: FloatArray,
-    y: IntArray,
-    *,
-    layers: int,
-    width: int,
-    epochs: int,
-    seed: int,
-    progress: Progress,
-) -> torch.nn.Sequential:
-    """A network of dense ReLU layers that returns logits.
-
-    Trained by Adam at 3e-4 on batches of 32, until the loss has not improved for ten epochs or
-    ``epochs`` are over. It runs on one thread, so a seed gives the same network anywhere.
-
-    Parameters
-    ----------
-    X : (n, d) array
-    y : (n,) int64
-        Classes from 0.
-    layers, width : int
-        Number of hidden layers, and units in each.
-    epochs : int
-        Maximum number of epochs.
-    progress : callable
-        Called after each epoch; may raise to cancel.
-
-    Examples
-    --------
-    >>> import torch
-    >>> X, y = np.array([[-1.0], [1.0]] * 32), np.array([0, 1] * 32)
-    >>> settings = {"layers": 1, "width": 32, "epochs": 100, "seed": 0}
-    >>> network = train_network(X, y, **settings, progress=lambda share, note: None)
-    >>> network(torch.tensor([[-1.0], [1.0]])).argmax(axis=1).tolist()
-    [0, 1]
-    """
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        return _train(X, y, layers, width, epochs, seed, progress)
-    finally:
-        torch.set_num_threads(threads)
-
-
-def _train(
-    X: FloatArray,
-    y: IntArray,
-    layers: int,
-    width: int,
-    epochs: int,
-    seed: int,
-    progress: Progress,
-) -> torch.nn.Sequential:
-    import torch
-
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        network = _network(X.shape[1], layers, width, int(y.max()) + 1)
-    order = torch.Generator().manual_seed(seed)
-    rows, labels = torch.tensor(X, dtype=torch.float32), torch.tensor(y)
-    optimiser = torch.optim.Adam(network.parameters(), lr=RATE)
-    best, waited = np.inf, 0
-    for epoch in range(epochs):
-        total = 0.0
-        shuffled = torch.randperm(len(rows), generator=order)
-        for batch in torch.tensor_split(shuffled, list(range(BATCH, len(rows), BATCH))):
-            optimiser.zero_grad()
-            loss = torch.nn.functional.cross_entropy(network(rows[batch]), labels[batch])
-            torch.autograd.backward(loss)
-            optimiser.step()
-            total += float(loss.detach()) * len(batch)
-        mean = total / len(rows)
-        progress((epoch + 1) / epochs, f"Epoch {epoch + 1:,}, loss {mean:.3f}")
-        waited = 0 if mean < best - _BETTER else waited + 1
-        best = min(best, mean)
-        if waited >= PATIENCE:
-            break
-    return network.eval()
-
-
-def _network(n_features: int, layers: int, width: int, n_classes: int) -> torch.nn.Sequential:
-    import torch
-
-    parts: list[torch.nn.Module] = []
-    for before, after in pairwise([n_features, *[width] * layers]):
-        parts += [torch.nn.Linear(before, after), torch.nn.ReLU()]
-    return torch.nn.Sequential(*parts, torch.nn.Linear(width, n_classes))
 
 
 Distance = Literal["geodesic", "euclidean"]
@@ -388,7 +290,7 @@ def simulate(settings: LabSettings, progress: Progress) -> LabRun:
     X, y = drawn.X[~held], drawn.y[~held]
     model = _model(settings, X, y, part_of(progress, 0.0, 0.5))
     fresh = (drawn.X[held], drawn.y[held])
-    fitted = _fit(settings, model, (X, y), fresh, part_of(progress, 0.5, 0.7))
+    fitted = fit_methods(settings, model, (X, y), fresh, part_of(progress, 0.5, 0.7))
     reach = float(np.linalg.norm(drawn.X, axis=1).max())
     edge = _edge(settings, drawn.X)
     geodesic = fitted.graphs["geodesic"]
@@ -424,7 +326,7 @@ class _Points:
 
 
 @dataclass(frozen=True, eq=False)
-class _Fitted:
+class FittedMethods:
     """All methods, fitted."""
 
     model: Model
@@ -456,9 +358,10 @@ class _Fitted:
 Labelled = tuple[FloatArray, IntArray]
 
 
-def _fit(
+def fit_methods(
     settings: LabSettings, model: Model, fit: Labelled, held: Labelled, progress: Progress
-) -> _Fitted:
+) -> FittedMethods:
+    """Isotonic, sigmoid, and both graphs with their papers' versions, for the settings' model."""
     graphs: dict[Distance, Estimator] = {}
     papers: dict[Distance, Estimator] = {}
     for at, distance in enumerate(DISTANCES):
@@ -476,7 +379,7 @@ def _fit(
         )
     proba = model.predict_proba(held[0])
     calibrators = [each().fit(proba, held[1]) for each in (IsotonicConfidence, SigmoidConfidence)]
-    return _Fitted(model, graphs, papers, *calibrators)
+    return FittedMethods(model, graphs, papers, *calibrators)
 
 
 def draw_settings(settings: LabSettings) -> dict[str, float]:

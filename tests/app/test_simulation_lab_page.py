@@ -15,6 +15,7 @@ from texts.pages import said
 from texts.snapshot import Texts
 
 from app.shared.kept import KEPT
+from kdcal_core.charts.image_lab import INSIDE, PICTURES, SHIFTED
 from kdcal_core.jobs import jobs
 
 N_CHARTS = 6  # small picture, maps, distance, measures, exponent, weight of a feature
@@ -264,3 +265,23 @@ def test_a_simulated_regression_over_sizes() -> None:
     boxes = specs(at)[-1]["data"]
     assert {box["type"] for box in boxes} == {"box"}
     assert {box["name"] for box in boxes} >= {"Model", "Local, k = 100"}
+
+
+def test_images_that_shift(texts: Texts) -> None:
+    at = launch("simulation_lab")
+    at = at.segmented_control(key="lab_task").set_value("images").run()
+    at = at.select_slider(key="lab_images").set_value(200).run()
+    at = healthy(at.select_slider(key="lab_pixels").set_value(14).run())
+    texts(at)
+    texts([SHIFTED, PICTURES, INSIDE], "how to read it")
+    at = finish(at)
+    assert folded(at)
+    assert len(at.metric) == 4
+    assert at.header[0].value.startswith("At intensity 254 the network says ")
+    assert (
+        len(at.get("plotly_chart")) == 6
+    )  # small picture, curves, three lines of images, measures
+    assert len(at.dataframe[0].value) == 7
+    moved = healthy(at.segmented_control(key="lab_shift").set_value("ellipse").run())
+    assert moved.header[0].value.startswith("At a half axis of 40 the network says ")
+    assert not jobs().active()

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from kdcal_core.errors import InputError
-from tests.benchmarks.studies.shapes import (
+from kdcal_core.simulation.images import (
+    IMAGE_SHIFTS,
     circles,
     ellipse,
     mixture,
@@ -105,3 +106,15 @@ def test_settings_out_of_range_are_refused():
             ellipse(1, axis, seed=0)
     with pytest.raises(InputError, match="size"):
         circles(1, seed=0, size=0)
+    with pytest.raises(InputError, match="channels"):
+        circles(1, seed=0, channels=2)
+
+
+@pytest.mark.parametrize("shift", IMAGE_SHIFTS.values(), ids=list(IMAGE_SHIFTS))
+def test_colour_images_have_the_grey_image_in_each_channel(shift):
+    for place in (shift.places[0], shift.farthest):
+        grey = shift.draw(4, place, seed=8, size=20)
+        colour = shift.draw(4, place, seed=8, size=20, channels=3)
+        assert colour.X.shape == (4, 1200)
+        for channel in colour.X.reshape(4, 3, 400).swapaxes(0, 1):
+            np.testing.assert_array_equal(channel, grey.X)

@@ -18,7 +18,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.evaluation import meaning_of
 from kdcal_core.models import wrap_model
 from kdcal_core.tasks import LabSettings
-from kdcal_core.tasks.lab import grow_forest, simulate, train_network
+from kdcal_core.tasks.lab import grow_forest, simulate
 from kdcal_core.tasks.lab_measures import (
     LAB_MEASURES,
     METHODS,
@@ -34,6 +34,7 @@ from kdcal_core.tasks.lab_measures import (
     sure_outside,
     switch_distances,
 )
+from kdcal_core.tasks.lab_networks import train_network
 
 SMALL = LabSettings(n=400, n_trees=30, n_sphere=60, n_test=500, resolution=21)
 

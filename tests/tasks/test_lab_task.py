@@ -14,7 +14,7 @@ from kdcal_core.simulation import SIMULATIONS, gaussian_xor, true_posterior
 from kdcal_core.store import encode, load
 from kdcal_core.tasks import LabRun, LabSettings, simulate
 from kdcal_core.tasks.decorators import carry_out
-from kdcal_core.tasks.lab import train_network
+from kdcal_core.tasks.lab_networks import train_network
 
 SMALL = LabSettings(n=300, n_trees=30, n_sphere=40, n_test=500, resolution=21, radii=(0, 1, 2, 20))
 NETWORK = replace(SMALL, model="network", layers=2, width=32, epochs=60)

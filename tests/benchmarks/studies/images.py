@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,10 +12,10 @@ import pandas as pd
 
 from kdcal_core.data import FloatArray
 from kdcal_core.models import HasHead
+from kdcal_core.simulation import IMAGE_SHIFTS, shapes
 from tests.benchmarks.studies import drawings, measures, picture, summary
 from tests.benchmarks.studies.bands import measure_figure
 from tests.benchmarks.studies.methods import Methods
-from tests.benchmarks.studies.shapes import Images, ellipse, mixture, shapes, shifted_intensity
 
 SIZE = 50  # the text's 100 make four times as many coordinates: tens of GB for its 4,000 images
 N_TEST, N_SHIFTED = 500, 100
@@ -35,35 +33,6 @@ Task = dict[str, Any]
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Shift:
-    """How the images change: ordinary at the places named, and drawn at all of them."""
-
-    words: str
-    draw: Callable[..., Images]
-    places: tuple[float, ...]
-    ordinary: tuple[float, ...]
-
-
-SHIFTS = {
-    "intensity": Shift(
-        "Intensity of the object",
-        shifted_intensity,
-        (5.0, 30.0, 60.0, 90.0, 110.0, 127.0, 145.0, 165.0, 190.0, 220.0, 254.0),
-        (127.0,),
-    ),
-    "mixture": Shift(
-        "Share of the circle", mixture, (0.0, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 1.0), (0.0, 1.0)
-    ),
-    "ellipse": Shift(
-        "Horizontal half axis",
-        ellipse,
-        (0.01, 2.0, 5.0, 8.0, 10.0, 13.0, 20.0, 30.0, 40.0),
-        (10.0,),
-    ),
-}
-
-
 def tasks(quick: bool) -> list[Task]:
     """One task a repetition; quick: half the images a class."""
     n = 2000 if quick else 4000
@@ -78,7 +47,7 @@ def run(task: Task) -> list[Row]:
     if not isinstance(fitted.model, HasHead):
         raise TypeError("The network was not recognised as an encoder with a dense head")
     test = shapes(N_TEST, seed=seed + 500_000, size=size)
-    places = [(name, place) for name, shift in SHIFTS.items() for place in shift.places]
+    places = [(name, place) for name, shift in IMAGE_SHIFTS.items() for place in shift.places]
     parts = [_shifted(name, place, size, seed) for name, place in places]
     rows = []
     note = partial(_entry, task)
@@ -114,7 +83,7 @@ def write(rows: pd.DataFrame, out: Path) -> None:
 
 
 def _shifted(name: str, place: float, size: int, seed: int) -> FloatArray:
-    drawn = SHIFTS[name].draw(N_SHIFTED, place, seed=seed + 600_000, size=size)
+    drawn = IMAGE_SHIFTS[name].draw(N_SHIFTED, place, seed=seed + 600_000, size=size)
     return drawn.X / BRIGHTEST
 
 
@@ -139,7 +108,7 @@ def _entry(
 
 def _figures(table: pd.DataFrame) -> list[Any]:
     figures = []
-    for name, shift in SHIFTS.items():
+    for name, shift in IMAGE_SHIFTS.items():
         mine = table[(table["shift"] == name) & (table["measure"] == "MMC")]
         mine = mine[mine["method"].isin(DRAWN)]
         figure = measure_figure(
@@ -169,7 +138,7 @@ def _tables(table: pd.DataFrame) -> str:
     """Ordinary images first, then confidence and flagged share along each shift."""
     near = table[(table["shift"] == "none") & (table["method"] != "all")]
     parts = ["## Ordinary images", _wide(near, "method", "measure")]
-    for name, shift in SHIFTS.items():
+    for name, shift in IMAGE_SHIFTS.items():
         for measure, words in MEASURES.items():
             mine = table[(table["shift"] == name) & (table["measure"] == measure)]
             if measure == "flagged":

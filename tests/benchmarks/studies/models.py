@@ -10,6 +10,8 @@ from sklearn.ensemble import RandomForestClassifier
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.models import Model
+from kdcal_core.progress import silent
+from kdcal_core.tasks.lab_networks import train_image_network
 
 TREES = 500
 LAYERS = 4
@@ -17,9 +19,6 @@ RATE = 3e-4
 BATCH = 32
 PATIENCE = 10
 MOST_STEPS = 6000
-CHANNELS = 3
-CNN_STEPS = 2000
-CNN_STARTS, CNN_ERROR = 10, 0.1
 
 
 def forest(X: FloatArray, y: IntArray, seed: int) -> Any:
@@ -53,41 +52,14 @@ def network(
 
 
 def cnn(X: FloatArray, y: IntArray, seed: int) -> Model:
-    """One 3 x 3 convolution, dense layers of 10 and 2 (Dey et al., section 3.2.1) on square images.
-
-    Three channels are those of the earlier version of Dey et al., section 5.2; the later one does
-    not say. Ten units over thousands of inputs that are never negative often die in the first
-    steps: then other random weights are tried.
+    """The simulation lab's network for square grey images.
 
     Raises
     ------
-    RuntimeError
+    InputError
         No random weights of ten led anywhere.
     """
-    from kdcal_core.models.torch_model import wrap_module
-
-    size = round(X.shape[1] ** 0.5)
-    for start in range(CNN_STARTS):
-        module = _cnn(size, seed + 10_000 * start)
-        _trained(module, np.reshape(X, (len(X), 1, size, size)), y, seed, CNN_STEPS)
-        model = wrap_module(module, input_shape=(1, size, size))
-        if np.mean(model.predict_proba(X).argmax(axis=1) != y) < CNN_ERROR:
-            return model
-    raise RuntimeError("The network learnt nothing from any of its random weights")
-
-
-def _cnn(size: int, seed: int) -> Any:
-    import torch
-
-    torch.manual_seed(seed)
-    return torch.nn.Sequential(
-        torch.nn.Conv2d(1, CHANNELS, 3),
-        torch.nn.ReLU(),
-        torch.nn.Flatten(),
-        torch.nn.Linear(CHANNELS * (size - 2) ** 2, 10),
-        torch.nn.ReLU(),
-        torch.nn.Linear(10, 2),
-    )
+    return train_image_network(X, y, channels=1, seed=seed, progress=silent)
 
 
 def _trained(module: Any, X: FloatArray, y: IntArray, seed: int, most_steps: int) -> Any:
