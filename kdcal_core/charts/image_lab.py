@@ -12,12 +12,13 @@ from kdcal_core.charts.chart import Chart, Panels, new_figure
 from kdcal_core.charts.lab_measures import MeasuredMethod, measures_chart
 from kdcal_core.charts.marks import BandLine, band_lines
 from kdcal_core.charts.palette import palette
-from kdcal_core.charts.pictures import ACROSS, PANEL_HEIGHT, PANEL_WIDTH, mosaic
+from kdcal_core.charts.pictures import PANEL_HEIGHT, PANEL_WIDTH, mosaic
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics import Estimate, estimate_text, value_text
 from kdcal_core.text import listed
 
 BANDED = ("model", "geodesic")  # more bands would hide each other
+NARROW = 3  # images side by side, so that captions fit on a phone
 PRIOR = 0.5  # as many circles as rectangles
 SHIFTED = """
 The mean of the largest probability over 100 images at each place of the shift. **Bands** contain
@@ -94,11 +95,11 @@ def shifted_pictures_chart(
     ]
     n = len(said)
     lines = [range(n // 2 + n % 2), range(n // 2 + n % 2, n)]
-    narrow = [range(at, min(at + ACROSS, n)) for at in range(0, n, ACROSS)]
+    narrow = [range(at, min(at + NARROW, n)) for at in range(0, n, NARROW)]
     titles = tuple(f"{scale} {places[one[0]]:g} to {places[one[-1]]:g}" for one in narrow)
     panels = []
     for one, title in zip(narrow, titles, strict=True):
-        figure = mosaic(samples, said, [one], dark=dark, height=PANEL_HEIGHT // 2)
+        figure = mosaic(samples, said, [one], dark=dark, height=PANEL_HEIGHT // 2 + 20)
         panels.append(figure.update_layout(title_text=title, margin={"t": 30, "r": 0}))
     table = pd.DataFrame({"place": places, "model": model, "kernel_density": version})
     return Chart(

@@ -34,5 +34,5 @@ def test_every_image_stands_above_its_place_and_both_confidences(dark):
     said = [each.text for each in chart.figure.layout.annotations]
     assert said == [f"{place:g}: 90%, 60%" for place in places]
     assert chart.panels is not None
-    assert chart.panels.titles == ("Share 0 to 3", "Share 4 to 7", "Share 8 to 8")
+    assert chart.panels.titles == ("Share 0 to 2", "Share 3 to 5", "Share 6 to 8")
     assert sum(len(one.data) for one in chart.panels.figures) == 9
