@@ -278,9 +278,7 @@ def test_images_that_shift(texts: Texts) -> None:
     assert folded(at)
     assert len(at.metric) == 4
     assert at.header[0].value.startswith("At intensity 254 the network says ")
-    assert (
-        len(at.get("plotly_chart")) == 6
-    )  # small picture, curves, three lines of images, measures
+    assert len(at.get("plotly_chart")) == 7  # preview, curves, four lines of images, measures
     assert len(at.dataframe[0].value) == 7
     moved = healthy(at.segmented_control(key="lab_shift").set_value("ellipse").run())
     assert moved.header[0].value.startswith("At a half axis of 40 the network says ")

@@ -52,7 +52,7 @@ def test_every_calibrator_is_judged_on_both_test_sets(
 ) -> None:
     for name, value in {"N_TEST_1": 300, "BATCH": 100, "MEMBERS": 3}.items():
         monkeypatch.setattr(study, name, value)
-    (task,) = study.tasks(True, data)
+    task, _ = study.tasks(True, data)
     rows = pd.DataFrame(study.run({**task, "steps": 60, "networks": 4, "ensembles": 2}))
     wide = rows.pivot_table(index=["score", "method"], columns="measure", values="value")
     for how in ("sum", "product"):
