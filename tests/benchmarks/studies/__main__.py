@@ -160,7 +160,7 @@ def _recalibration(options: argparse.Namespace) -> None:
     out.mkdir(parents=True, exist_ok=True)
     for name in options.only or PARTS:
         part = PARTS[name]
-        where = {"folder": options.data} if name in ("real", "repairs") else {}
+        where = {"folder": options.data} if name in ("real", "repairs", "regularised") else {}
         tasks = part.tasks(options.quick, **where)
         rows = _run_all(tasks, part.run, options.workers, options.minutes)
         part.write(rows, out)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from tests.benchmarks.studies.recalibration import real, repairs, study, table1, table2, table3
+from tests.benchmarks.studies.recalibration import (
+    real,
+    regularised,
+    repairs,
+    study,
+    table1,
+    table2,
+    table3,
+)
 
 PARTS: dict[str, ModuleType] = {
     "table1": table1,
@@ -13,4 +21,5 @@ PARTS: dict[str, ModuleType] = {
     "study": study,
     "real": real,
     "repairs": repairs,
+    "regularised": regularised,
 }
