@@ -26,6 +26,7 @@ from kdcal_core.charts import (
     cited_in,
     confidence_curve_chart,
     confidence_words,
+    growth_chart,
     losses_chart,
     methods_chart,
     noise_chart,
@@ -46,6 +47,7 @@ from kdcal_core.tasks import (
     PredictedClass,
     SetOverview,
     class_curves,
+    class_growth,
     class_halves,
     class_histograms,
     class_method,
@@ -515,7 +517,7 @@ def _seen(
 
 
 def noise(view: View) -> None:
-    """The picture of noise from two halves, with a button that splits the rows again."""
+    """What chance does to the picture: two halves of the rows, or more and more of them."""
     seed = st.session_state.setdefault("noise_seed", 0)
     with st.container(border=True):
         title, again = st.columns([4, 1], vertical_alignment="center")
@@ -525,19 +527,44 @@ def noise(view: View) -> None:
         ):
             seed += 1
             st.session_state["noise_seed"] = seed
-        found = set_results.of(
-            view.review, class_halves, which=FIT, labels=view.panels, seed=seed, kind=view.kind
-        )
-        if found is None:
-            return
-        _say_which(view)
-        titled = "noise", "Two halves of the rows"
-        _seen(view, *titled, noise_chart, found.halves, view.review.classes, seed=seed)
-        show(
-            drawn_square(noise_chart, found.halves, view.review.classes, dark=is_dark(), seed=seed),
-            key="noise",
-            of=view.review.title,
-        )
+        how = one_of("Rows", _NOISE, "halves", key="noise_how", label_visibility="collapsed")
+        (_halves if how == "halves" else _growth)(view, seed)
+
+
+_NOISE = {"halves": "Two halves", "growth": "More and more rows"}
+
+
+def _halves(view: View, seed: int) -> None:
+    """Histograms of two halves of the rows."""
+    found = set_results.of(
+        view.review, class_halves, which=FIT, labels=view.panels, seed=seed, kind=view.kind
+    )
+    if found is None:
+        return
+    _say_which(view)
+    titled = "noise", "Two halves of the rows"
+    _seen(view, *titled, noise_chart, found.halves, view.review.classes, seed=seed)
+    show(
+        drawn_square(noise_chart, found.halves, view.review.classes, dark=is_dark(), seed=seed),
+        key="noise",
+        of=view.review.title,
+    )
+
+
+def _growth(view: View, seed: int) -> None:
+    """The curve of the chosen class on a quarter, half and all of the rows."""
+    labels = [view.label, 1 - view.label] if view.of_event else [view.label]
+    found = set_results.of(
+        view.review, class_growth, which=FIT, labels=labels, bandwidth="mon2", seed=seed
+    )
+    if found is None:
+        return
+    curves = [EventCurve.of(*one) if view.of_event else one[0] for one in found.curves]
+    show(
+        drawn_square(growth_chart, curves, view.name, dark=is_dark()),
+        key="growth",
+        of=view.review.title,
+    )
 
 
 def advice() -> None:

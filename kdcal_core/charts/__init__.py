@@ -80,6 +80,7 @@ from kdcal_core.charts.groups import (
     groups_table,
     pit_groups_chart,
 )
+from kdcal_core.charts.growing_rows import growth_chart
 from kdcal_core.charts.image_lab import (
     glance_images_figure,
     image_lab_finding,
@@ -290,6 +291,7 @@ __all__ = [
     "glance_images_figure",
     "groups_chart",
     "groups_table",
+    "growth_chart",
     "held_words",
     "image_lab_finding",
     "image_measures_chart",

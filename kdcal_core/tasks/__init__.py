@@ -14,6 +14,7 @@ from kdcal_core.tasks.checks import (
     thorough_checks,
     verdict_edition,
 )
+from kdcal_core.tasks.class_growth import ClassGrowth, class_growth
 from kdcal_core.tasks.comparison import (
     ComparisonRun,
     ComparisonSettings,
@@ -298,6 +299,7 @@ __all__ = [
     "BoxRows",
     "ByDistance",
     "ClassCurves",
+    "ClassGrowth",
     "ClassHistograms",
     "ComparedReviews",
     "ComparedRows",
@@ -396,6 +398,7 @@ __all__ = [
     "calibrated_by_distance",
     "checks_settings",
     "class_curves",
+    "class_growth",
     "class_halves",
     "class_histograms",
     "class_method",

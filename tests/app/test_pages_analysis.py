@@ -181,6 +181,20 @@ def test_cutting_again_draws_other_halves(review_ids: dict[str, str]) -> None:
     assert specs(healthy(at))[-2] != before
 
 
+@pytest.mark.parametrize("sample", ["adult", "digits"])
+def test_rows_that_grow_show_how_far_the_curve_has_settled(
+    review_ids: dict[str, str], sample: str
+) -> None:
+    at = launch(PAGES[1], review_ids[sample])
+    at = healthy(at.segmented_control(key="noise_how").set_value("growth").run())
+    (said,) = [
+        each for each in words(at).splitlines() if "the curve differs with a quarter" in each
+    ]
+    assert "points from that of all" in said
+    names = [trace.get("name", "") for trace in specs(at)[-1]["data"]]
+    assert [name for name in names if name.startswith("All rows (")]
+
+
 def test_while_the_curves_are_fitted_the_page_says_so_once(
     review_ids: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

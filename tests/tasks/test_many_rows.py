@@ -30,6 +30,7 @@ from kdcal_core.tasks import (
     RegionQuestion,
     Sets,
     class_curves,
+    class_growth,
     class_halves,
     class_histograms,
     class_method,
@@ -193,6 +194,18 @@ def test_its_kernel_density_curves_are_those_of_the_rows(both, bandwidth, monkey
             assert (one.n_tp, one.n_fp) == (two.n_tp, two.n_fp)
             for part in ("score", "confidence", "rows", "safe"):
                 np.testing.assert_array_equal(getattr(one, part), getattr(two, part))
+
+
+def test_growing_rows_of_a_summary_end_at_the_curve_of_all(both, monkeypatch) -> None:
+    plain, summed, _ = both
+    asked = {**SET, "labels": [0, 1], "bandwidth": 0.05}
+    known = class_curves(plain, **asked).curves["0.05"]
+    monkeypatch.setattr(ReviewReader, "scored", None)
+    quarter, half, every = class_growth(summed, **asked, seed=0).curves
+    for one, two, three, wanted in zip(quarter, half, every, known, strict=True):
+        np.testing.assert_array_equal(three.confidence, wanted.confidence)
+        assert one.n_tp < two.n_tp < three.n_tp == wanted.n_tp
+        assert one.n_tp == pytest.approx(wanted.n_tp / 4, rel=0.1)
 
 
 def test_beyond_the_drawn_rows_curves_follow_from_the_cells(both, monkeypatch) -> None:

@@ -28,6 +28,7 @@ from kdcal_core.review import (
     score,
     set_roles,
 )
+from kdcal_core.statistics import Dependence
 from kdcal_core.store import encode
 from kdcal_core.tasks import (
     AXES,
@@ -36,6 +37,7 @@ from kdcal_core.tasks import (
     SPREAD,
     Sets,
     class_curves,
+    class_growth,
     class_halves,
     class_histograms,
     class_method,
@@ -73,6 +75,7 @@ ASKED = (
     (class_halves, {**LABELS, "seed": 3}),
     (class_curves, {**LABELS, "bandwidth": "mon2"}),
     (class_curves, {**LABELS, "bandwidth": 0.1}),
+    (class_growth, {**LABELS, "bandwidth": "mon2", "seed": 3}),
     (class_method, {**LABELS, "key": "isotonic"}),
     (class_method, {**LABELS, "key": "sts"}),
     (class_histograms, {**SET, "labels": [1], "n_bins": 10, "kind": "class"}),
@@ -192,6 +195,26 @@ def test_a_method_s_line_of_an_event_is_its_probability_of_it() -> None:
             asked = np.column_stack([1 - points.score, points.score])[:, [1 - label, label]]
             mapped = fitted.predict_proba(asked)[:, label]
             np.testing.assert_allclose(points.confidence, mapped, atol=1e-9)
+
+
+def test_growing_rows_end_at_the_curve_of_all_and_keep_clusters_together() -> None:
+    rng = np.random.default_rng(2)
+    cluster = np.repeat(np.arange(100), 6)
+    p = np.repeat(rng.uniform(0.5, 1.0, 100), 6)  # alike within a cluster
+    proba, y = np.column_stack([1 - p, p]), (rng.random(600) < p).astype(int)
+    alike = Dependence.of("cluster", cluster)
+    rows = ScoredSet(proba, y, ("no", "yes"), "digest", "calibration", dependence=alike)
+    settings = {"which": "calibration", "labels": [1], "bandwidth": "mon2"}
+    parts = [one for (one,) in class_growth(given(rows), **settings, seed=0).curves]
+    numbers_of_rows = [one.n_tp + one.n_fp for one in parts]
+    assert numbers_of_rows == sorted(numbers_of_rows)
+    assert all(n % 6 == 0 for n in numbers_of_rows)
+    assert 100 <= numbers_of_rows[0] <= 200
+    (known,) = class_curves(given(rows), **settings).curves["mon2"]
+    np.testing.assert_array_equal(parts[-1].confidence, known.confidence)
+    assert parts[-1].n_tp == known.n_tp
+    again = class_growth(given(rows), **settings, seed=1).curves[0][0]
+    assert not np.array_equal(again.confidence, parts[0].confidence)
 
 
 def test_rows_are_taken_furthest_out_first(numbers) -> None:

@@ -2,7 +2,8 @@
 
 A logistic regression and a network on tables with two classes, calibrated with few rows and with
 many, by every kind of partition at its default depth and at the depth with the smallest log loss
-on a fifth of the calibration rows. Boosted partitions choose their number of stages alike.
+on a fifth of the calibration rows. Boosted partitions choose their number of stages alike. Beside
+them stands the second model of the Regions page, boosted trees on the model's logits.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import pandas as pd
 from kdcal_core.calibration import calibrator_entry
 from kdcal_core.calibration.regions import PARTITIONS, HeterogeneousCalibrator
 from kdcal_core.data import FloatArray, stratified_folds
+from kdcal_core.evaluation.second_model import SecondModel
 from tests.benchmarks.studies import measures, summary
 from tests.benchmarks.studies.heterogeneous import tables
 from tests.benchmarks.studies.heterogeneous.tables import Part
@@ -33,6 +35,7 @@ METHODS = (
     *(f"{kind}{how}" for kind in DEPTHS for how in ("", ", depth tuned")),
     "tree, training rows",
     "forest, training rows",
+    "second model",
 )
 _HELD_OUT = 5
 
@@ -117,6 +120,9 @@ def _answers(
         fitted = HeterogeneousCalibrator(kind).fit(p, y, X, **grown)
         answer = fitted.predict_proba(proba["test"], test)
         yield f"{kind}, training rows", answer, time.process_time() - began
+    began = time.process_time()
+    answer = SecondModel().fit(p, y, X).predict_proba(proba["test"], test)
+    yield "second model", answer, time.process_time() - began
 
 
 def write(rows: pd.DataFrame, out: Path) -> None:
