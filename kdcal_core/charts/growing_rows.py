@@ -55,11 +55,13 @@ def growth_words(curves: Sequence[ConfidenceCurve], class_name: str) -> str:
     last = curves[-1]
     if last.fallback or last.rows is None:
         return f"{class_name}: there are too few rows for a curve."
-    near = last.rows >= _FEWEST
+    near = (last.rows >= _FEWEST) & np.isfinite(last.confidence)  # an event's curve has a break
     parts = []
     for share, one in zip(SHARES[:-1], curves[:-1], strict=True):
         n = one.n_tp + one.n_fp
-        gap = np.abs(np.interp(last.score, one.score, one.confidence) - last.confidence)[near]
+        known = np.isfinite(one.confidence)
+        said = np.interp(last.score[near], one.score[known], one.confidence[known])
+        gap = np.abs(said - last.confidence[near])
         off = f"by up to {100 * gap.max():.0f} points" if gap.size else "nowhere with rows"
         parts.append(f"with {share.lower()} ({n:,}) {off}")
     return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kdcal_core.calibration import TopLabelKDE
+from kdcal_core.calibration import EventCurve, TopLabelKDE
 from kdcal_core.charts import growth_chart
 
 
@@ -37,3 +37,17 @@ def test_the_finding_names_the_largest_difference_where_there_are_rows():
     gap = np.abs(few.confidence - every.confidence)[near].max()
     assert f"with a quarter of the rows (100) by up to {100 * gap:.0f} points" in words
     assert growth_chart([every] * 3, "yes").finding.count("by up to 0 points") == 2
+
+
+def test_the_break_of_an_event_s_curve_is_no_difference():
+    rng = np.random.default_rng(1)
+    p = rng.uniform(0, 1, 600)
+    proba, y = np.column_stack([1 - p, p]), (rng.random(600) < p).astype(int)
+    parts = []
+    for m in (150, 300, 600):
+        kde = TopLabelKDE(0.05).fit(proba[:m], y[:m])
+        parts.append(EventCurve.of(kde.curve(1), kde.curve(0)))
+    assert np.isnan(parts[-1].confidence).any()
+    drawn = growth_chart(parts, "yes")
+    assert "nan" not in drawn.finding
+    assert "Rows with the event" in [trace.name for trace in drawn.figure.data]
