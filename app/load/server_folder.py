@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from app.shared import session, waiting
-from app.shared.task_choice import wanted_task
+from app.shared.task_choice import review_to_fill
 from kdcal_core.data import allowed_roots
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import (
@@ -19,7 +19,6 @@ from kdcal_core.review import (
     add_files,
     gathered_table,
     server_folders,
-    set_task,
 )
 from kdcal_core.text import printable
 
@@ -74,9 +73,7 @@ def server_folder(review: Review | None) -> None:
 def _start(review: Review | None, folder: Path, drawn: bool) -> None:
     """Callback: read the folder, and close the choice, which would cover the page."""
     st.session_state[_OPEN] = False
-    review_id = review.id if review is not None else session.new_review()
-    if (task := wanted_task()) is not None:
-        set_task(session.workspace(), review_id, task)
+    review_id = review_to_fill(review)
     some = f", {DRAWN:,} rows drawn" if drawn else ""
     workspace, name = session.workspace(), f"{folder.name or 'folder'}{some}.parquet"
 

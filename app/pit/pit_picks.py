@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from app.shared.box_selection import Range, dragged_ranges
+from app.shared.box_selection import Range, carried, dragged_ranges
 from kdcal_core.diagnostics import OPPOSITE_FAULTS, LocalPit
 
 MOST = 2
@@ -69,12 +69,7 @@ def _box(selection: Any, only_across: bool) -> Box | None:
 
 def _centre(point: Any, local: LocalPit) -> Centre | None:
     """The centre with the row of the mark; marks of other rows are ignored."""
-    carried = point.get("customdata") if isinstance(point, Mapping) else None
-    if isinstance(carried, Mapping):  # arrays may arrive as objects with numeric keys
-        carried = [carried.get("0")]
-    if not isinstance(carried, list | tuple) or not carried:
-        return None
-    row = carried[0]
+    row = carried(point)
     if not isinstance(row, int | float) or row not in local.rows:
         return None
     return Centre(int(row))

@@ -14,6 +14,7 @@ from app.regions import regions_search, regions_settings
 from app.regions import regions_text as text
 from app.regions.regions_search import Found, Looked, search_of
 from app.shared import in_browser, navigation, session
+from app.shared.box_selection import carried
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.seen_charts import seen
 from app.shared.set_choice import choose_set
@@ -185,14 +186,7 @@ def picked_leaf(event: Any, n_regions: int) -> int | None:
     """The region of a click; ``event`` comes from the browser."""
     selection = event.get("selection") if isinstance(event, Mapping) else None
     points = selection.get("points") if isinstance(selection, Mapping) else None
-    if not isinstance(points, list) or not points or not isinstance(points[-1], Mapping):
-        return None
-    carried = points[-1].get("customdata")
-    if isinstance(carried, Mapping):  # arrays may arrive as objects with numeric keys
-        carried = [carried.get("0")]
-    if not isinstance(carried, list | tuple) or not carried:
-        return None
-    leaf = carried[0]
+    leaf = carried(points[-1]) if isinstance(points, list) and points else None
     if isinstance(leaf, bool) or not isinstance(leaf, int | float) or leaf != leaf:
         return None
     return int(leaf) if 0 <= leaf < n_regions and leaf == int(leaf) else None

@@ -38,6 +38,14 @@ def dragged_box(selection: Any, whole: Box) -> Box:
     return box if box.x[0] < box.x[1] and box.y[0] < box.y[1] else whole
 
 
+def carried(point: Any) -> Any:
+    """The first value that a clicked mark carries, from the browser; None without one."""
+    values = point.get("customdata") if isinstance(point, Mapping) else None
+    if isinstance(values, Mapping):  # arrays may arrive as objects with numeric keys
+        return values.get("0")
+    return values[0] if isinstance(values, list | tuple) and values else None
+
+
 def _range(ends: Any) -> Range | None:
     if not isinstance(ends, list | tuple) or len(ends) != 2:
         return None

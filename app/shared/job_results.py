@@ -213,11 +213,16 @@ def stored_result(key: str, task: Task[T]) -> T | None:
 
     The page of the task reports a damaged one.
     """
+    return stored(key, lambda key, folder: task_result(key, task=task, folder=folder))
+
+
+def stored(key: str, read: Callable[[str, Path], T]) -> T | None:
+    """As `stored_result`, read otherwise."""
     job = waiting.find(key)
     if job is None or job.state != "done" or job.folder is None:
         return None
     try:
-        return task_result(job.key, task=task, folder=job.folder)
+        return read(job.key, job.folder)
     except InputError:
         return None
 

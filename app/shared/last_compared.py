@@ -8,10 +8,8 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from app.shared import waiting
-from app.shared.job_results import key_today, stored_result
+from app.shared.job_results import key_today, stored, stored_result
 from app.shared.kept import by_digest
-from kdcal_core.errors import InputError
 from kdcal_core.review import Review
 from kdcal_core.store import load_part
 from kdcal_core.tasks import (
@@ -54,13 +52,7 @@ def _last(
 
 def _record_of(key: str) -> RecalibrationRecord | None:
     """The record of a recalibration, without its rows."""
-    job = waiting.find(key)
-    if job is None or job.state != "done" or job.folder is None:
-        return None
-    try:
-        return _record(job.key, folder=job.folder)
-    except InputError:  # the page Recalibration reports it
-        return None
+    return stored(key, lambda key, folder: _record(key, folder=folder))
 
 
 @by_digest

@@ -48,10 +48,15 @@ def task_choice(review: Review | None) -> None:
         )
 
 
-def wanted_task() -> Task | None:
-    """The task chosen before any file was loaded; None if the files determine it."""
-    wanted: Task | None = st.session_state.get(_NEW)
-    return wanted
+def review_to_fill(review: Review | None) -> str:
+    """The id of the review that files go to, with the task that was chosen before any was loaded.
+
+    Without such a choice the files determine the task.
+    """
+    review_id = review.id if review is not None else session.new_review()
+    if (wanted := st.session_state.get(_NEW)) is not None:
+        set_task(session.workspace(), review_id, wanted)
+    return review_id
 
 
 def _before_files(review: Review | None) -> None:

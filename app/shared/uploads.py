@@ -8,7 +8,7 @@ from typing import Literal
 import streamlit as st
 
 from app.shared import session, waiting
-from app.shared.task_choice import wanted_task
+from app.shared.task_choice import review_to_fill
 from kdcal_core.models import model_formats, model_suffixes
 from kdcal_core.progress import Progress
 from kdcal_core.quotas import UPLOAD
@@ -21,7 +21,6 @@ from kdcal_core.review import (
     add_files,
     add_foreign,
     add_watched,
-    set_task,
 )
 from kdcal_core.text import bytes_text, counted, escape_markdown, listed
 
@@ -126,9 +125,7 @@ def _uploader(
     if not uploaded or waits:  # a file that came meanwhile waits for the next run
         return
     files = uploaded if isinstance(uploaded, list) else [uploaded]
-    review_id = review.id if review is not None else session.new_review()
-    if (task := wanted_task()) is not None:
-        set_task(session.workspace(), review_id, task)
+    review_id = review_to_fill(review)
     # A new key empties the uploader, so that the bytes do not stay in memory.
     st.session_state[f"{which}_uploads"] = generation + 1
     arrivals = [Arrival(file, file.name) for file in files]

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Literal
 
 from kdcal_core.audit import archive as zips
-from kdcal_core.audit.database import SQLITE, URL, Database, Writing
+from kdcal_core.audit.database import SQLITE, Database, Writing
 from kdcal_core.audit.files import Files
 from kdcal_core.audit.pins import Pin, Pins
 from kdcal_core.audit.project import Project
@@ -212,12 +212,8 @@ def restore(
         If a newer version of kdcal wrote the file.
     """
     home = Path(os.path.realpath(root or root_of_audits()))
-    given = os.environ.get(URL) if url is None else url
     with ExitStack() as held, _errors_of_folder(home):
-        database = None
-        if given:
-            database = held.enter_context(closing(Database(home, given, as_it_is=True)))
-        held.enter_context(swaps_alone(home, database))
+        database = held.enter_context(swaps_alone(home, url))
         if not replace and not _is_free(home, database):
             raise InputError(
                 "There is a record already",

@@ -46,18 +46,25 @@ def made_beside(home: Path) -> Path:
 
 
 @contextmanager
-def swaps_alone(home: Path, database: Database | None) -> Iterator[None]:
+def swaps_alone(home: Path, url: str | None) -> Iterator[Database | None]:
     """Keep others from exchanging the folder; an exchange that was cut off is settled first.
+
+    Gives the database, if it is not in the folder.
 
     Raises
     ------
     InputError
-        If it was with another database than this one.
+        If the exchange was with another database than this one.
     """
-    make_folder(home.parent)
-    with locked(home.with_name(f".{home.name}.restore.lock")):
+    given = os.environ.get(URL) if url is None else url
+    with ExitStack() as held:
+        database = None
+        if given:  # whose tables may be those of another kdcal, which the exchange moves aside
+            database = held.enter_context(closing(Database(home, given, as_it_is=True)))
+        make_folder(home.parent)
+        held.enter_context(locked(home.with_name(f".{home.name}.restore.lock")))
         _settle(home, database)
-        yield
+        yield database
 
 
 def settle_swap(root: Path, url: str | None = None) -> None:
@@ -74,14 +81,9 @@ def settle_swap(root: Path, url: str | None = None) -> None:
         If it was with another database than this one, or the folders cannot be renamed.
     """
     home = Path(os.path.realpath(root))
-    if not _note(home).exists():
-        return
-    given = os.environ.get(URL) if url is None else url
-    with ExitStack() as held, as_input(str(home)):
-        database = None
-        if given:  # whose tables may be those of another kdcal, which the exchange moves aside
-            database = held.enter_context(closing(Database(home, given, as_it_is=True)))
-        held.enter_context(swaps_alone(home, database))
+    if _note(home).exists():
+        with as_input(str(home)), swaps_alone(home, url):
+            pass
 
 
 @contextmanager

@@ -10,9 +10,8 @@ import numpy as np
 from scipy.optimize import brentq, minimize
 from scipy.special import expit
 
-from kdcal_core.calibration.calibrator_base import top_label
+from kdcal_core.calibration.calibrator_base import log_proba, softmax_in_place, top_label
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.statistics import CLIP
 
 LOWEST, HIGHEST = 0.05, 20.0
 # Awards are fitted as A / T; thirty means a confidence of 1 - 1e-13.
@@ -43,11 +42,7 @@ def tempered(proba: FloatArray, temperature: float) -> FloatArray:
     """
     if temperature == 1.0:
         return proba
-    logit = np.log(np.maximum(proba, CLIP)) / temperature
-    logit -= logit.max(axis=1, keepdims=True)
-    np.exp(logit, out=logit)
-    logit /= logit.sum(axis=1, keepdims=True)
-    return logit
+    return softmax_in_place(log_proba(proba) / temperature)
 
 
 def safe_temperature(
@@ -141,7 +136,7 @@ class TemperatureRows:
         cls, proba: FloatArray, y: IntArray, predicted: IntArray, weight: FloatArray
     ) -> TemperatureRows:
         rows = np.arange(len(proba))
-        others = np.log(np.maximum(proba, CLIP))
+        others = log_proba(proba)
         others -= others[rows, predicted][:, None]
         truth = others[rows, y]
         others[rows, predicted] = _ABSENT
@@ -161,7 +156,7 @@ class TemperatureRows:
         others = proba.copy()
         others[np.arange(len(proba)), predicted] = 0.0
         rest = others.sum(axis=1)
-        logs = np.log(np.maximum(proba, CLIP))
+        logs = log_proba(proba)
         away = logs - logs[np.arange(len(proba)), predicted][:, None]
         mean = np.einsum("ij,ij->i", others, away) / np.where(rest > 0, rest, 1.0)
         weight = n_rows * some.weight / some.weight.sum()

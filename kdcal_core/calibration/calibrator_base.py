@@ -29,7 +29,7 @@ from kdcal_core.data import (
     is_text,
 )
 from kdcal_core.errors import InputError, warn
-from kdcal_core.statistics import Dependence, dependence_of, design_effect
+from kdcal_core.statistics import CLIP, Dependence, dependence_of, design_effect
 from kdcal_core.store.estimators import demand
 
 if TYPE_CHECKING:
@@ -427,6 +427,20 @@ def top_label(proba: FloatArray) -> tuple[IntArray, FloatArray]:
     """Predicted class (the first of equal largest) and its probability, both (n,)."""
     predicted = np.argmax(proba, axis=1)
     return predicted, proba[np.arange(len(proba)), predicted]
+
+
+def log_proba(proba: FloatArray) -> FloatArray:
+    """Log probabilities, (n, K), clipped at 1e-12."""
+    logs: FloatArray = np.log(np.maximum(proba, CLIP))
+    return logs
+
+
+def softmax_in_place(logits: FloatArray) -> FloatArray:
+    """Rows that sum to one, in the memory of the logits."""
+    logits -= logits.max(axis=1, keepdims=True)
+    np.exp(logits, out=logits)
+    logits /= logits.sum(axis=1, keepdims=True)
+    return logits
 
 
 def rows_by_class(predicted: IntArray, n_classes: int) -> Iterator[tuple[int, IntArray]]:

@@ -10,7 +10,13 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils._param_validation import Interval
 
-from kdcal_core.calibration.calibrator_base import ROWS_PER_PARAMETER, n_maps, top_label
+from kdcal_core.calibration.calibrator_base import (
+    ROWS_PER_PARAMETER,
+    log_proba,
+    n_maps,
+    softmax_in_place,
+    top_label,
+)
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.one_vs_rest import RarerRows, Ridge, fit_logistic
 from kdcal_core.calibration.shrinkage import SHRINKAGE
@@ -43,7 +49,7 @@ def log_odds(proba: FloatArray) -> FloatArray:
     others = proba.copy()
     others[rows, predicted] = 0.0
     rest[rows, predicted] = others.sum(axis=1)
-    odds: FloatArray = np.log(np.maximum(proba, CLIP)) - np.log(np.maximum(rest, CLIP))
+    odds: FloatArray = log_proba(proba) - log_proba(rest)
     return odds
 
 
@@ -89,14 +95,10 @@ class LogOddsCurves(RarerRows):
         return found
 
     def _own_vectors(self, proba: FloatArray) -> FloatArray:
-        odds = self._new_odds(log_odds(proba)[:, self._mapped])
         if self.n_classes_ == 2:
-            return np.column_stack([expit(-odds[:, 0]), expit(odds[:, 0])])
-        logs: FloatArray = -np.logaddexp(0.0, -odds)
-        logs -= logs.max(axis=1, keepdims=True)
-        np.exp(logs, out=logs)
-        logs /= logs.sum(axis=1, keepdims=True)
-        return logs
+            return self._columns(proba)
+        odds = self._new_odds(log_odds(proba)[:, self._mapped])
+        return softmax_in_place(-np.logaddexp(0.0, -odds))
 
     _why_no_onnx = None
 

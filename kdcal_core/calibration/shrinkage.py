@@ -192,11 +192,15 @@ class _Shrinkable(TopLabelCalibrator):
 
     def _trial(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> Self:
         """The same method fitted without shrinkage on some of the rows, without warnings."""
-        other: Self = clone(self).set_params(shrinkage=None)
+        other: Self = clone(self).set_params(**self._trial_settings())
         other.n_classes_, other.notes_ = self.n_classes_, ()
         with quiet():
             other._fit_alone(proba, y, weight)
         return other
+
+    def _trial_settings(self) -> dict[str, Any]:
+        """Settings of a trial: without shrinkage, and with what all rows chose."""
+        return {"shrinkage": None}
 
     def onnx_nodes(self, nodes: Nodes, proba: str) -> str:
         if self._shrunk and np.isinf(self.shrinkage_):

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from kdcal_core.calibration.calibrator_base import ROWS_PER_PARAMETER
+from kdcal_core.calibration.calibrator_base import ROWS_PER_PARAMETER, log_proba, softmax_in_place
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.shrinkage import SHRINKAGE, Answers, ShrunkVectors
 from kdcal_core.data import FloatArray, IntArray
@@ -34,20 +33,6 @@ _EXACT: dict[str, Any] = {"ftol": 1e-12, "gtol": 1e-7, "maxiter": 1000, "maxcor"
 # With more weights, each step is too slow to search for the last digits.
 _ROUGH: dict[str, Any] = {"ftol": 1e-7, "gtol": 1e-6, "maxiter": 60, "maxcor": 15}
 _ROUGHEST: dict[str, Any] = {"ftol": 1e-5, "gtol": 1e-5, "maxiter": 25, "maxcor": 15}
-
-
-def log_proba(proba: FloatArray) -> FloatArray:
-    """Log probabilities, (n, K), clipped at 1e-12."""
-    logs: FloatArray = np.log(np.maximum(proba, CLIP))
-    return logs
-
-
-def softmax_in_place(logits: FloatArray) -> FloatArray:
-    """Rows that sum to one, in the memory of the logits."""
-    logits -= logits.max(axis=1, keepdims=True)
-    np.exp(logits, out=logits)
-    logits /= logits.sum(axis=1, keepdims=True)
-    return logits
 
 
 @dataclass(frozen=True, eq=False)
@@ -387,11 +372,8 @@ class DirichletScaling(_SoftmaxMaps):
     def rows_needed(self, n_classes: int) -> int:
         return ROWS_PER_PARAMETER * n_classes * (n_classes + 1)
 
-    def _trial(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> Self:
-        known = clone(self).set_params(strength=self.strength_)
-        known.n_classes_ = self.n_classes_
-        trial: Self = super(DirichletScaling, known)._trial(proba, y, weight)
-        return trial
+    def _trial_settings(self) -> dict[str, Any]:
+        return {**super()._trial_settings(), "strength": self.strength_}
 
     def _fit_alone(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         k = self.n_classes_

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
-from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kdcal_core.calibration.calibrator_base import ROWS_PER_PARAMETER, n_maps
@@ -179,11 +178,8 @@ class SplineCalibration(LogOddsCurves):
         # the penalty leaves a straight line and a bend or two of few rows
         return ROWS_PER_PARAMETER * 5 * n_maps(n_classes)
 
-    def _trial(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> Self:
-        known = clone(self).set_params(strength=self.strength_)
-        known.n_classes_ = self.n_classes_
-        trial: Self = super(SplineCalibration, known)._trial(proba, y, weight)
-        return trial
+    def _trial_settings(self) -> dict[str, Any]:
+        return {**super()._trial_settings(), "strength": self.strength_}
 
     def _fit_alone(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         self._count(proba, y, weight)

@@ -14,16 +14,15 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from kdcal_core.calibration._temperature_fit import tempered
-from kdcal_core.calibration.calibrator_base import ROWS_PER_PARAMETER, VectorCalibrator
-from kdcal_core.calibration.calibrators import CalibratorEntry
-from kdcal_core.calibration.shrinkage import effective
-from kdcal_core.calibration.softmax_maps import (
-    Pull,
-    SoftmaxMap,
-    SoftmaxRows,
+from kdcal_core.calibration.calibrator_base import (
+    ROWS_PER_PARAMETER,
+    VectorCalibrator,
     log_proba,
     softmax_in_place,
 )
+from kdcal_core.calibration.calibrators import CalibratorEntry
+from kdcal_core.calibration.shrinkage import effective
+from kdcal_core.calibration.softmax_maps import Pull, SoftmaxMap, SoftmaxRows
 from kdcal_core.calibration.temperature import best_full_temperature, check_temperature
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.statistics import CLIP

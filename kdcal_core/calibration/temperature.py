@@ -16,7 +16,13 @@ from kdcal_core.calibration._temperature_fit import (
     best_temperature,
     safe_temperature,
 )
-from kdcal_core.calibration.calibrator_base import ROWS_PER_PARAMETER, rows_by_class, top_label
+from kdcal_core.calibration.calibrator_base import (
+    ROWS_PER_PARAMETER,
+    log_proba,
+    rows_by_class,
+    softmax_in_place,
+    top_label,
+)
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.shrinkage import SHRINKAGE, Answers, ShrunkVectors
 from kdcal_core.data import FloatArray, IntArray
@@ -197,13 +203,10 @@ class TemperatureScaling(ShrunkVectors):
 
     def _own_vectors(self, proba: FloatArray) -> FloatArray:
         predicted, _ = top_label(proba)
-        logit = np.log(np.maximum(proba, CLIP))
+        logit = log_proba(proba)
         logit[np.arange(len(proba)), predicted] += self.awards_[predicted]
         logit /= self.temperatures_[predicted][:, None]
-        logit -= logit.max(axis=1, keepdims=True)
-        np.exp(logit, out=logit)
-        logit /= logit.sum(axis=1, keepdims=True)
-        return logit
+        return softmax_in_place(logit)
 
     def _own_nodes(self, nodes: Nodes, proba: str) -> str:
         top = nodes.largest(proba, self.n_classes_)

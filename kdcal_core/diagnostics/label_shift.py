@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 from scipy.stats import chi2
 
 from kdcal_core.data import FloatArray, IntArray, at_most, check_columns, check_rows, column_names
@@ -348,7 +349,7 @@ def _drawn(
     moved, reference = np.empty((2, n_draws, new.shape[1]))
     for b, (slope, offsets) in enumerate(zip(parameters[:, 0], parameters[:, 1:], strict=True)):
         unseen, seen = (
-            _softmax(log[_resample(len(log), one, rng)] * (1.0 + slope) + offsets)
+            softmax(log[_resample(len(log), one, rng)] * (1.0 + slope) + offsets, axis=1)
             for log, one in zip(logs, own, strict=True)
         )
         reference[b] = seen.mean(axis=0)
@@ -392,11 +393,6 @@ def _calibration_doubt(
         score = pooled(score.T, together).T * small_sample_factor(units, together.lags) ** 0.5
     root = inverse @ np.linalg.cholesky(score.T @ score + 0.5 * np.eye(1 + k))
     return np.asarray(rng.normal(size=(n_draws, 1 + k)) @ root.T)
-
-
-def _softmax(logits: FloatArray) -> FloatArray:
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
 def _mean_test(

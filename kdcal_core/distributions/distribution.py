@@ -197,10 +197,7 @@ class PredictiveDistribution(ABC):
         >>> Quantiles([0.05, 0.95], [[-1.0, 1.0]]).stated_intervals([0.5, 0.8, 0.95])
         (0.9,)
         """
-        own = central_intervals(self.stated_levels)
-        if not own:
-            return tuple(wanted)
-        return tuple(sorted({min(own, key=lambda one: abs(one - at)) for at in wanted}))
+        return nearest_intervals(self.stated_levels, wanted)
 
     def sample(self, m: int, seed: int) -> FloatArray:
         """``m`` random draws of every row, (n, m); the same seed gives the same draws."""
@@ -523,6 +520,14 @@ def central_intervals(levels: Sequence[float] | None) -> tuple[float, ...]:
     """
     ends = {round(one, 9) for one in levels or ()}
     return tuple(sorted(round(1 - 2 * p, 9) for p in ends if p < 0.5 and round(1 - p, 9) in ends))
+
+
+def nearest_intervals(levels: Sequence[float] | None, wanted: Sequence[float]) -> tuple[float, ...]:
+    """As :meth:`PredictiveDistribution.stated_intervals`, of quantiles of these levels."""
+    own = central_intervals(levels)
+    if not own:
+        return tuple(wanted)
+    return tuple(sorted({min(own, key=lambda one: abs(one - at)) for at in wanted}))
 
 
 def central_levels(level: float) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.calibration import Calibrator, calibrator_entry
+from kdcal_core.calibration.calibrator_base import log_proba
 from kdcal_core.data import (
     FloatArray,
     IntArray,
@@ -23,7 +24,7 @@ from kdcal_core.data import (
     random_folds,
 )
 from kdcal_core.progress import Progress, silent
-from kdcal_core.statistics import CLIP, log_losses
+from kdcal_core.statistics import log_losses
 
 if TYPE_CHECKING:
     from kdcal_core.partition.tree import BinnedInputs
@@ -93,7 +94,7 @@ class SecondModel(Calibrator):
         self.first_ = calibrator_entry("platt").factory().fit(proba, y, sample_weight=weight)
         binned = bin_inputs(X)
         self.columns_ = binned.columns
-        start = _logits(self.first_.predict_proba(proba))
+        start = log_proba(self.first_.predict_proba(proba))
         report(0.0, "Choosing the number of trees")
         self.n_trees_ = self._wanted(start, y, binned, weight)
         report(0.5, f"Growing {self.n_trees_:,} trees")
@@ -107,7 +108,7 @@ class SecondModel(Calibrator):
 
         check_is_fitted(self, "n_trees_")
         proba = self._checked(proba)
-        logits = _logits(self.first_.predict_proba(proba))
+        logits = log_proba(self.first_.predict_proba(proba))
         if self._booster is not None:
             codes = _codes(bin_inputs(X, like=self.columns_))
             logits = logits + self._booster.predict(codes, raw_score=True)
@@ -187,10 +188,6 @@ def _codes(binned: BinnedInputs) -> FloatArray:
     codes = binned.codes.astype(np.float64)
     codes[binned.codes == [one.missing_code for one in binned.columns]] = np.nan
     return codes
-
-
-def _logits(proba: FloatArray) -> FloatArray:
-    return np.asarray(np.log(np.maximum(proba, CLIP)))
 
 
 def _probabilities(logits: FloatArray) -> FloatArray:

@@ -81,13 +81,7 @@ def to_proba(raw: NDArray[Any], kind: OutputKind, *, first_row: int = 0) -> Floa
     values = _columns(raw)
     if kind == "log-probability":
         values = np.exp(values)
-    bad = ~np.isfinite(values).all(axis=1)
-    if bad.any():
-        raise InputError(
-            "The model's output is not finite",
-            fix="Check the features of this row: they may lie far outside the training range.",
-            row=first_row + int(np.argmax(bad)) + 1,
-        )
+    _check_finite(values, first_row)
     if kind == "logit":
         if values.shape[1] == 1:
             return np.concatenate([expit(-values), expit(values)], axis=1)
@@ -428,6 +422,11 @@ def check_outputs(
             fix=f"A regression model gives one row of {n_outputs:,} numbers per example.",
         )
     values = values.reshape(n_rows, n_outputs)
+    _check_finite(values, first_row)
+    return values
+
+
+def _check_finite(values: FloatArray, first_row: int) -> None:
     bad = ~np.isfinite(values).all(axis=1)
     if bad.any():
         raise InputError(
@@ -435,7 +434,6 @@ def check_outputs(
             fix="Check the features of this row: they may lie far outside the training range.",
             row=first_row + int(np.argmax(bad)) + 1,
         )
-    return values
 
 
 def pick_layer(layers: Collection[str], layer: str) -> int:

@@ -329,17 +329,11 @@ def _model(
     feature_names: Sequence[str] | None,
     kind: OutputKind | None,
 ) -> Model:
-    recording = network.record()
+    recording = network.record("A classifier")
     output = recording.output
-    n_rows = network.batch or TRIAL_ROWS
-    if output.ndim not in (1, 2) or len(output) != n_rows or not output.numel():
-        raise InputError(
-            f"The model's output has the shape {tuple(output.shape)} for {n_rows} rows",
-            fix="A classifier gives one row of numbers per example.",
-        )
     kind = kind or recording.kind
     if kind is None:
-        single = output.numel() == n_rows and recording.ends_linear
+        single = output.numel() == len(output) and recording.ends_linear
         kind = "logit" if single else guess_kind(to_numpy(output))
     seen = recording.logits_seen
     if seen is not None and not are_logits(to_numpy(seen), to_numpy(output), kind):

@@ -325,9 +325,24 @@ class Network:
         with guarded():
             return self.run(rows)
 
-    def record(self) -> Recording:
+    def record(self, what: str) -> Recording:
+        """What the network does with a few rows; ``what`` it is, for the error.
+
+        Raises
+        ------
+        InputError
+            If the output is not one row of numbers for each of them.
+        """
+        rows = self.trial()
         with guarded():
-            return record(self.run, self.trial())
+            found = record(self.run, rows)
+        output = found.output
+        if output.ndim not in (1, 2) or len(output) != len(rows) or not output.numel():
+            raise InputError(
+                f"The model's output has the shape {tuple(output.shape)} for {len(rows)} rows",
+                fix=f"{what} gives one row of numbers per example.",
+            )
+        return found
 
     def taps(
         self,
@@ -530,14 +545,7 @@ def build_regressor(
     InputError
         If the output is not a table or does not fit its description.
     """
-    recording = network.record()
-    output = recording.output
-    n_rows = network.batch or TRIAL_ROWS
-    if output.ndim not in (1, 2) or len(output) != n_rows or not output.numel():
-        raise InputError(
-            f"The model's output has the shape {tuple(output.shape)} for {n_rows} rows",
-            fix="A regression model gives one row of numbers per example.",
-        )
+    recording = network.record("A regression model")
     if said.family == "dropout" and dropout is None:
         raise InputError(
             "The model has no dropout to sample with",

@@ -58,6 +58,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kdcal_core.calibration.calibrator_base import log_proba, softmax_in_place
 from kdcal_core.calibration.regions.one_tree import min_rows_of
 from kdcal_core.calibration.regions.region_layers import (
     FitRows,
@@ -72,7 +73,7 @@ from kdcal_core.calibration.regions.region_layers import (
 from kdcal_core.calibration.regions.scores_and_hierarchy import RegionMaps, Scores, logit_of
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.partition.tree import RowStats
-from kdcal_core.statistics import CLIP, log_losses
+from kdcal_core.statistics import log_losses
 from kdcal_core.store import storable
 from kdcal_core.store.estimators import demand
 
@@ -238,8 +239,8 @@ class Damped:
 
     def predict(self, proba: FloatArray, leaf: IntArray) -> FloatArray:
         """Probabilities (n, K) of rows in these regions (n,), rows summing to one."""
-        here, there = _log(proba), _log(self.maps.predict(proba, leaf))
-        return _softmax(here + self.rate * (there - here))
+        here, there = log_proba(proba), log_proba(self.maps.predict(proba, leaf))
+        return softmax_in_place(here + self.rate * (there - here))
 
     def check(self, n_classes: int, n_regions: int) -> None:
         """Refuse maps that do not fit, as in a damaged file."""
@@ -340,12 +341,3 @@ def _described(n: int, n_stages: int, most: int) -> str:
     if n_stages == 1:
         return f"One partition is calibrated after one map for all rows{more}."
     return f"{n_stages:,} partitions are calibrated one after the other{more}."
-
-
-def _log(proba: FloatArray) -> FloatArray:
-    return np.asarray(np.log(np.maximum(proba, CLIP)))
-
-
-def _softmax(logits: FloatArray) -> FloatArray:
-    scaled = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))

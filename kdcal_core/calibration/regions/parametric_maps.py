@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from kdcal_core.calibration.calibrator_base import log_proba
 from kdcal_core.calibration.regions._node_fits import (
     Loss,
     NodeRows,
@@ -31,7 +32,6 @@ from kdcal_core.calibration.regions.scores_and_hierarchy import (
 )
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_sums
-from kdcal_core.statistics import CLIP
 from kdcal_core.store import storable
 from kdcal_core.store.estimators import check_array, demand
 
@@ -121,7 +121,7 @@ def _losses(scores: Scores, leaf: IntArray, hierarchy: Hierarchy) -> tuple[LossO
 
 def _logs(proba: FloatArray) -> FloatArray:
     """log p, clipped at 1e-12, less the row's largest."""
-    z = np.log(np.maximum(proba, CLIP))
+    z = log_proba(proba)
     z -= z.max(axis=1, keepdims=True)
     return z
 

@@ -229,21 +229,3 @@ def unlike_times(column: str) -> InputError:
         fix="Write all of them alike, in one column.",
         column=column,
     )
-
-
-def sum_of_times(one: TimeTable | None, other: TimeTable | None) -> TimeTable | None:
-    """The times of the rows of both, if they have any.
-
-    Raises
-    ------
-    InputError
-        If the rows of one alone have times, and as ``one + other``.
-    """
-    if one is None and other is None:
-        return None
-    if one is None or other is None:
-        raise InputError(
-            "One summary is of rows in the order of time and the other is not",
-            fix="Summarise the rows of each alone.",
-        )
-    return one + other

@@ -21,7 +21,7 @@ from kdcal_core.data import (
     is_text,
 )
 from kdcal_core.data.array_checks import SUM_TOLERANCE, digest_arrays
-from kdcal_core.diagnostics.summaries.by_time import TimeTable, sum_of_times
+from kdcal_core.diagnostics.summaries.by_time import TimeTable
 from kdcal_core.diagnostics.summaries.cluster_blocks import (
     LOSS_BITS,
     BlockCells,
@@ -32,13 +32,12 @@ from kdcal_core.diagnostics.summaries.cluster_blocks import (
     cluster_numbers,
     coarse_ends,
     coarse_of_cells,
-    sum_of_clusters,
 )
 from kdcal_core.diagnostics.summaries.drawn_rows import DrawnRows, RowDraw
-from kdcal_core.diagnostics.summaries.group_summary import GroupSummary, sum_of_groups
+from kdcal_core.diagnostics.summaries.group_summary import GroupSummary
+from kdcal_core.diagnostics.summaries.optional_parts import sum_of_parts
 from kdcal_core.diagnostics.summaries.row_weights import (
     RowWeights,
-    sum_of_weights,
     times_of,
     unit_of_weights,
 )
@@ -171,11 +170,11 @@ class ClassSummary:
             self.joint + other.joint,
             self.sums + other.sums,
             self.blocks + other.blocks,
-            groups=sum_of_groups(self.groups, other.groups),
+            groups=sum_of_parts(self.groups, other.groups, "groups"),
             drawn=None if self.drawn is None or other.drawn is None else self.drawn + other.drawn,
-            weights=sum_of_weights(self.weights, other.weights),
-            clusters=sum_of_clusters(self.clusters, other.clusters),
-            by_time=sum_of_times(self.by_time, other.by_time),
+            weights=sum_of_parts(self.weights, other.weights, "weights"),
+            clusters=sum_of_parts(self.clusters, other.clusters, "clusters"),
+            by_time=sum_of_parts(self.by_time, other.by_time, "times"),
         )
 
     @property

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -43,7 +43,6 @@ FEWER_BLOCKS = 256
 _MANY_CLASSES = 20
 SCORE_BITS, LOSS_BITS = 30, 24
 EffectOf = Literal["mean", "share", "sum"]
-Blocks = TypeVar("Blocks", "ClassBlocks", "ForecastBlocks")
 _KNOWN = 4096  # clusters that are counted exactly
 _LARGEST = 2.0**63
 
@@ -393,24 +392,6 @@ def block_sums(
             place = quantity * _PLACES + int(one)
             places[place] = places[place] + found if place in places else found
     return list(places), list(places.values())
-
-
-def sum_of_clusters(one: Blocks | None, other: Blocks | None) -> Blocks | None:
-    """The blocks of the rows of both, if they have clusters.
-
-    Raises
-    ------
-    InputError
-        If the rows of one alone have clusters, or those of another column.
-    """
-    if one is None and other is None:
-        return None
-    if one is None or other is None:
-        raise InputError(
-            "One summary is of rows in clusters and the other is not",
-            fix="Summarise the rows of each alone.",
-        )
-    return one + other
 
 
 @dataclass(frozen=True, eq=False)

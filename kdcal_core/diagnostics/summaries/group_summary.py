@@ -403,23 +403,6 @@ def pit_groups(
     )
 
 
-def sum_of_groups(one: GroupSummary | None, other: GroupSummary | None) -> GroupSummary | None:
-    """The groups of the rows of both, if groups are counted.
-
-    Raises
-    ------
-    InputError
-        If they are counted in one alone, and as ``one + other``.
-    """
-    if one is None and other is None:
-        return None
-    if one is None or other is None:
-        raise InputError(
-            "Two summaries have different groups", fix="Summarise the rows of each alone."
-        )
-    return one + other
-
-
 def _summary(
     frame: pd.DataFrame,
     asked: tuple[int | None, ...],

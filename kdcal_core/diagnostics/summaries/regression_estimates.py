@@ -42,10 +42,10 @@ from kdcal_core.diagnostics.regression.uniformity import (
     wasserstein_of_draws,
 )
 from kdcal_core.diagnostics.summaries.pit_cells import ClusteredPit, PitCells
-from kdcal_core.diagnostics.summaries.regression_summary import RegressionSummary, nearest
+from kdcal_core.diagnostics.summaries.regression_summary import RegressionSummary
 from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells
 from kdcal_core.diagnostics.targets import check_level
-from kdcal_core.distributions import central_intervals
+from kdcal_core.distributions.distribution import nearest_intervals
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import (
     design_of,
@@ -196,7 +196,7 @@ def summary_coverage(
     check_level(level)
     if scale is not None and not 0.0 < scale < np.inf:
         raise InputError(f"The scale of the outcomes is {scale:g}", fix="Give one above zero.")
-    asked = nearest(central_intervals(summary.stated), levels)
+    asked = nearest_intervals(summary.stated, levels)
     rows = tuple(_coverage_row(summary, one, scale, level) for one in asked)
     return Coverage(rows, summary.n, scale)
 

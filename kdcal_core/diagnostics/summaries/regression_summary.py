@@ -15,7 +15,7 @@ from kdcal_core.data import FloatArray, IntArray, Task, check_weight
 from kdcal_core.data.array_checks import digest_arrays
 from kdcal_core.diagnostics.regression.coverage import STATED, checked_outcome, interval_scores
 from kdcal_core.diagnostics.regression.distribution_scores import log_scores
-from kdcal_core.diagnostics.summaries.by_time import Question, TimeTable, sum_of_times
+from kdcal_core.diagnostics.summaries.by_time import Question, TimeTable
 from kdcal_core.diagnostics.summaries.cluster_blocks import (
     BLOCKS,
     BlockSums,
@@ -25,24 +25,23 @@ from kdcal_core.diagnostics.summaries.cluster_blocks import (
     block_sums,
     pit_ends,
     stretches,
-    sum_of_clusters,
 )
 from kdcal_core.diagnostics.summaries.drawn_rows import row_numbers
 from kdcal_core.diagnostics.summaries.exact_sums import SHAPE, exact_sum, exact_value
 from kdcal_core.diagnostics.summaries.group_summary import (
     GroupSummary,
     pit_groups,
-    sum_of_groups,
 )
+from kdcal_core.diagnostics.summaries.optional_parts import sum_of_parts
 from kdcal_core.diagnostics.summaries.pit_cells import ClusteredPit, PitCells
 from kdcal_core.diagnostics.summaries.row_weights import (
     RowWeights,
-    sum_of_weights,
     times_of,
     unit_of_weights,
 )
 from kdcal_core.diagnostics.summaries.score_grid import GRID, cell_index, upper_ends
-from kdcal_core.distributions import PredictiveDistribution, central_intervals
+from kdcal_core.distributions import PredictiveDistribution
+from kdcal_core.distributions.distribution import nearest_intervals
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import Dependence
 
@@ -215,12 +214,12 @@ class RegressionSummary:
             np.array([min(self.ends[0], other.ends[0]), max(self.ends[1], other.ends[1])]),
             order[least],
             np.concatenate([self.drawn, other.drawn])[least],
-            groups=sum_of_groups(self.groups, other.groups),
-            weights=sum_of_weights(self.weights, other.weights),
+            groups=sum_of_parts(self.groups, other.groups, "groups"),
+            weights=sum_of_parts(self.weights, other.weights, "weights"),
             times=_both(self.times, other.times, least),
-            clusters=sum_of_clusters(self.clusters, other.clusters),
+            clusters=sum_of_parts(self.clusters, other.clusters, "clusters"),
             drawn_clusters=_both(self.drawn_clusters, other.drawn_clusters, least),
-            by_time=sum_of_times(self.by_time, other.by_time),
+            by_time=sum_of_parts(self.by_time, other.by_time, "times"),
         )
 
     @property
@@ -333,7 +332,7 @@ def intervals_of(stated: Sequence[float] | None) -> tuple[float, ...]:
     >>> intervals_of(None), intervals_of((0.05, 0.5, 0.95))
     ((0.5, 0.8, 0.9, 0.95, 0.99), (0.9, 0.95))
     """
-    return tuple(sorted({*nearest(central_intervals(stated), STATED), _MAIN}))
+    return tuple(sorted({*nearest_intervals(stated, STATED), _MAIN}))
 
 
 def interval_by_time(stated: Sequence[float] | None) -> float:
@@ -344,15 +343,8 @@ def interval_by_time(stated: Sequence[float] | None) -> float:
     >>> interval_by_time(None), interval_by_time((0.05, 0.5, 0.95))
     (0.8, 0.9)
     """
-    (level,) = nearest(central_intervals(stated), (BY_TIME,))
+    (level,) = nearest_intervals(stated, (BY_TIME,))
     return level
-
-
-def nearest(own: Sequence[float], wanted: Sequence[float]) -> tuple[float, ...]:
-    """As :meth:`~kdcal_core.distributions.PredictiveDistribution.stated_intervals`."""
-    if not own:
-        return tuple(wanted)
-    return tuple(sorted({min(own, key=lambda one: abs(one - at)) for at in wanted}))
 
 
 def quantities(intervals: Sequence[float], truth: bool = False) -> tuple[str, ...]:

@@ -82,24 +82,6 @@ class RowWeights:
         )
 
 
-def sum_of_weights(one: RowWeights | None, other: RowWeights | None) -> RowWeights | None:
-    """The weights of the rows of both, if they have any.
-
-    Raises
-    ------
-    InputError
-        If the rows of one alone have weights, and as ``one + other``.
-    """
-    if one is None and other is None:
-        return None
-    if one is None or other is None:
-        raise InputError(
-            "One summary is of weighted rows and the other is not",
-            fix="Summarise the rows of each alone.",
-        )
-    return one + other
-
-
 def unit_of_weights(weight: FloatArray, n_rows: int) -> float:
     """The unit in which the weights of ``n_rows`` rows are counted, from those of some rows.
 
