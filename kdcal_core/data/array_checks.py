@@ -151,6 +151,27 @@ def check_labels(y: Any, n_classes: int, *, n_rows: int | None = None) -> IntArr
     return labels.astype(np.int64)
 
 
+def one_column(values: Any, noun: str) -> FloatArray:
+    """Numbers (n,), n >= 1, each a ``noun``; an error that says so if they have another shape."""
+    found = np.asarray(values, dtype=np.float64)
+    if found.ndim != 1 or len(found) == 0:
+        raise InputError(
+            f"The {noun}s must be one column with rows, but have shape {found.shape}",
+            fix=f"Give one {noun} for each row.",
+        )
+    return found
+
+
+def unit_column(values: Any, noun: str, fix: str) -> FloatArray:
+    """Numbers (n,) in [0, 1], as `one_column`; otherwise an error with ``fix`` names the row."""
+    found = one_column(values, noun)
+    bad = ~((found >= 0.0) & (found <= 1.0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(f"A {noun} is {formatted(found[row], '.6g')}", fix=fix, row=row + 1)
+    return found
+
+
 def check_weight(weight: Any, n_rows: int) -> FloatArray:
     """Row weights as an (n_rows,) float64 array; ``None`` weighs every row one.
 

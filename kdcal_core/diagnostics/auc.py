@@ -587,16 +587,7 @@ def _estimate(
 ) -> Estimate:
     value, low, high = (float(v) for v in values)
     return Estimate(
-        name=name,
-        label=label,
-        value=value,
-        low=low,
-        high=high,
-        n=n,
-        level=level,
-        interval=how,
-        percent=percent,
-        lower_is_better=False,
+        name, label, value, low, high, n, level, how, percent=percent, lower_is_better=False
     )
 
 

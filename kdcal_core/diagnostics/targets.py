@@ -19,6 +19,7 @@ from kdcal_core.data import (
     check_rows,
     check_weight,
 )
+from kdcal_core.data.array_checks import unit_column
 from kdcal_core.data.binning import bin_index, bin_sums, quantile_edges, uniform_edges
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import (
@@ -32,7 +33,6 @@ from kdcal_core.statistics import (
     design_of,
     effective_size,
 )
-from kdcal_core.text import formatted
 
 Kind = Literal["confidence", "top-label", "class"]
 Strategy = Literal["uniform", "quantile"]
@@ -141,20 +141,7 @@ def confidence_target(confidence: Any, correct: Any, sample_weight: Any = None) 
         For a confidence that is missing or outside [0, 1], or lengths that differ; the message
         names the first faulty row.
     """
-    score = np.asarray(confidence, dtype=np.float64)
-    if score.ndim != 1 or len(score) == 0:
-        raise InputError(
-            f"The confidences must be one column with rows, but have shape {score.shape}",
-            fix="Give one confidence for each row.",
-        )
-    bad = ~((score >= 0.0) & (score <= 1.0))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError(
-            f"A confidence is {formatted(score[row], '.6g')}",
-            fix="Confidences lie between 0 and 1.",
-            row=row + 1,
-        )
+    score = unit_column(confidence, "confidence", "Confidences lie between 0 and 1.")
     hit = check_hits(correct, len(score)).astype(np.float64)
     weight = check_weight(sample_weight, len(score))
     every = np.arange(len(score))

@@ -348,17 +348,7 @@ def _empty(place: Place, level: float) -> Region:
 
 def _estimate(name: str, label: str, values: tuple[float, ...], n: int, level: float) -> Estimate:
     value, low, high = values
-    return Estimate(
-        name=name,
-        label=label,
-        value=value,
-        low=low,
-        high=high,
-        n=n,
-        level=level,
-        interval=_BY_STATED,
-        lower_is_better=None,
-    )
+    return Estimate(name, label, value, low, high, n, level, _BY_STATED, lower_is_better=None)
 
 
 AnyScored = ScoredSet | Target

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kdcal_core.data import FloatArray, IntArray, check_weight
+from kdcal_core.data.array_checks import one_column
 from kdcal_core.diagnostics.estimate import Estimate, interval_text, share_estimate, value_text
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.distributions import PredictiveDistribution
@@ -186,12 +187,7 @@ def checked_outcome(y: Any, n_rows: int | None = None, what: str = "outcome") ->
         For values that are missing or infinite (the message names the row), or not ``n_rows`` of
         them.
     """
-    values = np.asarray(y, dtype=np.float64)
-    if values.ndim != 1 or len(values) == 0:
-        raise InputError(
-            f"The {what}s must be one column with rows, but have shape {values.shape}",
-            fix=f"Give one {what} for each row.",
-        )
+    values = one_column(y, what)
     if n_rows is not None and len(values) != n_rows:
         raise InputError(
             f"There are {len(values):,} {what}s for {n_rows:,} rows",
@@ -224,17 +220,8 @@ def mean_estimate(
     The latter with ``student``, and for dependent rows.
     """
     value, low, high = mean_interval(values, weight, level, student=student, dependence=dependence)
-    return Estimate(
-        name=name,
-        label=label,
-        value=value,
-        low=low,
-        high=high,
-        n=len(values),
-        level=level,
-        interval="t quantile" if student or dependence is not None else "normal",
-        **given,
-    )
+    how = "t quantile" if student or dependence is not None else "normal"
+    return Estimate(name, label, value, low, high, len(values), level, how, **given)
 
 
 def _row(

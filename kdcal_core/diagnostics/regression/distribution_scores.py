@@ -319,17 +319,9 @@ def fieller_estimate(
 ) -> Estimate:
     """A ratio of means of ``n`` rows, from its value and the ends of Fieller's interval."""
     value, low, high = values
+    how = "Fieller, t quantile"
     return Estimate(
-        name=name,
-        label=label,
-        value=value,
-        low=low,
-        high=high,
-        n=n,
-        level=level,
-        interval="Fieller, t quantile",
-        percent=percent,
-        lower_is_better=None,
+        name, label, value, low, high, n, level, how, percent=percent, lower_is_better=None
     )
 
 

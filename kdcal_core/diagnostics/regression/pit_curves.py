@@ -17,12 +17,12 @@ from scipy.special import bdtr, bdtrc, betainc
 from scipy.stats import binom
 
 from kdcal_core.data import FloatArray, IntArray, check_weight
+from kdcal_core.data.array_checks import unit_column
 from kdcal_core.data.binning import bin_index, bin_sums, uniform_edges
 from kdcal_core.diagnostics.regression.dependent_pit import band_rows, share_rows
 from kdcal_core.diagnostics.targets import check_choice, check_level
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import clopper_pearson, dependence_of
-from kdcal_core.text import formatted
 
 
 def checked_pit(pit: Any, sample_weight: Any = None) -> tuple[FloatArray, FloatArray]:
@@ -34,20 +34,8 @@ def checked_pit(pit: Any, sample_weight: Any = None) -> tuple[FloatArray, FloatA
         If there are no rows, a value is missing or outside [0, 1] (the message names the row), or
         the weights do not match.
     """
-    values = np.asarray(pit, dtype=np.float64)
-    if values.ndim != 1 or len(values) == 0:
-        raise InputError(
-            f"The PIT values must be one column with rows, but have shape {values.shape}",
-            fix="Give one PIT value for each row.",
-        )
-    bad = ~((values >= 0.0) & (values <= 1.0))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError(
-            f"A PIT value is {formatted(values[row], '.6g')}",
-            fix="PIT values are probabilities: each lies between 0 and 1.",
-            row=row + 1,
-        )
+    fix = "PIT values are probabilities: each lies between 0 and 1."
+    values = unit_column(pit, "PIT value", fix)
     weight = check_weight(sample_weight, len(values))
     return values, weight / weight.sum()
 

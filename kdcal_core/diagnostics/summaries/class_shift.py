@@ -15,7 +15,7 @@ from kdcal_core.diagnostics.shift import (
     shift_of_cells,
 )
 from kdcal_core.diagnostics.summaries.class_summary import ClassSummary
-from kdcal_core.diagnostics.summaries.score_cells import ScoreCells
+from kdcal_core.diagnostics.summaries.score_cells import ScoreCells, class_cells
 from kdcal_core.diagnostics.summaries.score_grid import upper_ends
 from kdcal_core.errors import InputError
 
@@ -105,9 +105,4 @@ def _cells(summary: ClassSummary, event: int | None) -> ScoreCells:
         raise InputError("The summary has no rows", fix="Add at least one row.")
     if event is None:
         return ScoreCells.of_confidence(summary)
-    if not 0 <= event < len(summary.classes):
-        raise InputError(
-            f"event is {event}, but there are {len(summary.classes)} classes",
-            fix=f"Choose a class index from 0 to {len(summary.classes) - 1}.",
-        )
-    return ScoreCells.of_class(summary, event)
+    return class_cells(summary, event, "event")

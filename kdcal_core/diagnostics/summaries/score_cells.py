@@ -307,11 +307,11 @@ def require_rows(summary: ClassSummary, level: float) -> None:
         raise InputError("The summary has no rows", fix="Add at least one row.")
 
 
-def class_cells(summary: ClassSummary, label: int) -> ScoreCells:
+def class_cells(summary: ClassSummary, label: int, noun: str = "label") -> ScoreCells:
     """The probability of a class; an error that says so where there is no such class."""
     if not 0 <= label < len(summary.classes):
         raise InputError(
-            f"label is {label}, but there are {len(summary.classes)} classes",
+            f"{noun} is {label}, but there are {len(summary.classes)} classes",
             fix=f"Choose a class index from 0 to {len(summary.classes) - 1}.",
         )
     return ScoreCells.of_class(summary, label)
