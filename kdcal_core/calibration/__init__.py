@@ -20,6 +20,7 @@ from kdcal_core.calibration.class_rates import (
     TopLabelHistogram,
     UncalibratedConfidence,
 )
+from kdcal_core.calibration.confidence_curve import ConfidenceCurve, EventCurve
 from kdcal_core.calibration.ensemble_temperature import EnsembleTemperature
 from kdcal_core.calibration.fitting import Calibrated, calibrated, fit_calibrator
 from kdcal_core.calibration.graph import (
@@ -34,7 +35,7 @@ from kdcal_core.calibration.graph.forest_and_network import (
     KernelDensityCalibrator,
 )
 from kdcal_core.calibration.graph.graph import PAPERS_LOG_FLOOR
-from kdcal_core.calibration.kde import ConfidenceCurve, EventCurve, TopLabelKDE
+from kdcal_core.calibration.kde import TopLabelKDE
 from kdcal_core.calibration.log_odds_maps import (
     BetaCalibration,
     PlattScaling,

@@ -19,7 +19,9 @@ from kdcal_core.data.class_columns import (
 )
 from kdcal_core.data.column_doubts import Choice, Doubt, Reading
 from kdcal_core.data.csv_tables import to_csv
+from kdcal_core.data.dependence_columns import cluster_column, row_dependence, time_column
 from kdcal_core.data.fitness import Fitness, RegressionFitness, fitness, regression_fitness
+from kdcal_core.data.forecast_columns import outcome_column, parameter_columns, true_mean_column
 from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.labels import classes_of, doubts_of_roles, encode_labels
 from kdcal_core.data.parquet_folder import allowed_roots
@@ -37,16 +39,10 @@ from kdcal_core.data.regression_columns import (
 from kdcal_core.data.regression_guesses import spread_column
 from kdcal_core.data.role_columns import (
     check_roles,
-    cluster_column,
     feature_frame,
     numeric_matrix,
-    outcome_column,
     output_matrix,
-    parameter_columns,
-    row_dependence,
     target_labels,
-    time_column,
-    true_mean_column,
     used_columns,
     weight_column,
 )

@@ -33,9 +33,10 @@ from kdcal_core.data.column_kinds import (
     simple,
     why_no_input,
 )
+from kdcal_core.data.forecast_columns import without_sign
 from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.regression_reading import RegressionReader, two_numbers
-from kdcal_core.data.role_columns import used_columns, without_sign
+from kdcal_core.data.role_columns import used_columns
 from kdcal_core.data.role_guesses import (
     guess_roles,
 )

@@ -1,12 +1,13 @@
 """The columns of a table taken by their roles, each checked on the way out.
 
-First those of any table and of a classification, then those of a regression.
+Those of any table and of a classification. The columns of a regression are in `forecast_columns`,
+and those that say how rows depend on one another in `dependence_columns`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,9 +18,7 @@ from kdcal_core.data.column_kinds import mostly_numbers, signed_shares
 from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.labels import are_same, encode_labels
 from kdcal_core.data.regression_columns import (
-    check_outcome,
     check_parameter_names,
-    check_parameters,
 )
 from kdcal_core.data.schema import (
     CONFIDENCES,
@@ -32,11 +31,9 @@ from kdcal_core.data.schema import (
     Roles,
     Table,
 )
-from kdcal_core.data.times import holds_text, times_of, times_of_texts
 from kdcal_core.data.written_numbers import plain_writing
 from kdcal_core.errors import InputError
 from kdcal_core.quotas import CLASSES
-from kdcal_core.statistics import Dependence
 from kdcal_core.text import listed
 
 _CHOOSE_OUTPUTS = (
@@ -81,7 +78,7 @@ def check_roles(
     ...
     kdcal_core.errors.InputError: The table has no column of this name (column 'y'). ...
     """
-    frame, file = _opened(table, file)
+    frame, file = opened(table, file)
     regression = roles.task == "regression"
     if roles.target is None:
         of = "outcomes" if regression else "true classes"
@@ -95,7 +92,7 @@ def check_roles(
     )
     used = used_columns(roles)
     for column in used:
-        _column(frame, column, file)
+        known_column(frame, column, file)
     _check_used_once(used, file)
     if roles.cluster is not None and roles.time is not None:
         raise InputError(
@@ -140,7 +137,7 @@ def target_labels(
     >>> target_labels(pd.DataFrame({"y": ["b", "a"]}), Roles(target="y"), ("a", "b")).tolist()
     [1, 0]
     """
-    frame, file = _opened(table, file)
+    frame, file = opened(table, file)
     labels = true_labels(frame, roles, file)
     return encode_labels(labels, classes, column=roles.target, file=file)
 
@@ -168,7 +165,7 @@ def true_labels(frame: pd.DataFrame, roles: Roles, file: str | None = None) -> p
         raise InputError(
             "No column is the target", fix="Choose the column of true classes.", file=file
         )
-    labels = _column(frame, roles.target, file)
+    labels = known_column(frame, roles.target, file)
     if roles.majority:
         return _majority(frame, roles.target, file)
     known = labels.notna().to_numpy()
@@ -216,7 +213,7 @@ def output_matrix(
     >>> output_matrix(pd.DataFrame({"p": [0.25]}), roles, ("no", "yes")).tolist()
     [[0.75, 0.25]]
     """
-    frame, file = _opened(table, file)
+    frame, file = opened(table, file)
     _check_outputs(roles, classes, file)
     if roles.output_kind == "log_probability":
         frame = _exponentiated(frame, [column for _, column in roles.outputs], file)
@@ -251,38 +248,6 @@ def _unsigned(frame: pd.DataFrame, columns: Sequence[str], unit: float = 1.0) ->
     return frame.assign(**{name: unit * column for name, column in signed.items()})
 
 
-def without_sign(roles: Roles, signed: Collection[str]) -> list[str]:
-    """The outcome and forecasts without a percent sign, where others of them are ``signed``.
-
-    Examples
-    --------
-    >>> roles = Roles(task="regression", target="y", family="point", parameters=(("mean", "m"),))
-    >>> without_sign(roles, {"y"}), without_sign(roles, {"y", "m"}), without_sign(roles, set())
-    (['m'], [], [])
-    """
-    columns = [column for name, column in roles.parameters if name not in ("shape", "df")]
-    units = [roles.target, *columns] if roles.target else columns
-    plain = [name for name in units if name not in signed]
-    return plain if len(plain) < len(units) else []
-
-
-def _forecasts_in_one_unit(frame: pd.DataFrame, roles: Roles, file: str | None) -> pd.DataFrame:
-    """The frame with percentages as shares, if the outcome and all forecasts in it are such."""
-    columns = [roles.target or "", *(column for _, column in roles.parameters)]
-    columns = [name for name in columns if name in frame.columns and frame[name].notna().any()]
-    signed = signed_shares(frame, columns) if roles.parameters else {}
-    plain = [name for name in without_sign(roles, signed) if name in columns]
-    if plain and signed:
-        raise InputError(
-            f"{next(iter(signed))[:60]!r} holds percentages with their sign, and this column does "
-            "not",
-            fix="Write all of them with a percent sign, or all of them without.",
-            file=file,
-            column=plain[0],
-        )
-    return frame.assign(**signed)
-
-
 def weight_column(
     table: Table | pd.DataFrame, roles: Roles, file: str | None = None
 ) -> FloatArray | None:
@@ -301,138 +266,12 @@ def weight_column(
     """
     if roles.weight is None:
         return None
-    frame, file = _opened(table, file)
+    frame, file = opened(table, file)
     values = numeric_matrix(frame, [roles.weight], allow_missing=False, file=file)
     try:
         return check_weight(values[:, 0], len(frame))
     except InputError as error:
         raise error.at(file=file, column=roles.weight) from error
-
-
-def cluster_column(
-    table: Table | pd.DataFrame, roles: Roles, file: str | None = None
-) -> pd.Series[Any] | None:
-    """What each row belongs to, (n,), as read; None where no column names clusters.
-
-    Raises
-    ------
-    InputError
-        For a missing value.
-
-    Examples
-    --------
-    >>> cluster_column(pd.DataFrame({"ward": ["b", "a"]}), Roles(cluster="ward")).tolist()
-    ['b', 'a']
-    """
-    if roles.cluster is None:
-        return None
-    frame, file = _opened(table, file)
-    column = _column(frame, roles.cluster, file)
-    fix = "Fill it in, or leave the row out."
-    missing = column.isna().to_numpy()
-    refuse_rows(missing, "The cluster is missing", fix, column=roles.cluster, file=file)
-    return column
-
-
-def row_dependence(
-    table: Table | pd.DataFrame, roles: Roles, file: str | None = None
-) -> Dependence | None:
-    """How rows depend on one another, by the cluster or time column; None without such a column.
-
-    Times are numbers, dates, or text that is written as either (2026-03-31).
-
-    Raises
-    ------
-    InputError
-        For a missing value, a time that is neither, or where all rows are of one cluster or time.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"patient": ["b", "a", "b"], "day": ["2026-02-01", "2026-01-01", "3"]})
-    >>> row_dependence(frame, Roles(cluster="patient")).unit.tolist()
-    [0, 1, 0]
-    >>> row_dependence(frame[:2], Roles(time="day")).unit.tolist()
-    [1, 0]
-    >>> german = pd.DataFrame({"day": ["01.02.2026", "31.01.2026"]})
-    >>> row_dependence(german, Roles(time="day")).unit.tolist()
-    [1, 0]
-    """
-    name = roles.cluster if roles.time is None else roles.time
-    if name is None:
-        return None
-    frame, file = _opened(table, file)
-    kind: Literal["cluster", "time"] = "cluster" if roles.time is None else "time"
-    values = time_column(frame, roles, file)
-    if (clusters := cluster_column(frame, roles, file)) is not None:
-        values = pd.factorize(clusters)[0]
-    found = Dependence.of(kind, values, name)
-    if found.n_units < 2:
-        raise InputError(
-            f"All rows are of one {kind}, so nothing says how much such units differ",
-            fix="Choose a column with several, or take the role away from this one.",
-            file=file,
-            column=name,
-        )
-    return found
-
-
-def time_column(
-    table: Table | pd.DataFrame, roles: Roles, file: str | None = None
-) -> NDArray[Any] | None:
-    """Comparable times of the rows, (n,); None where no column orders them.
-
-    Numbers are float64. Dates are int64, in microseconds since 1970.
-
-    Raises
-    ------
-    InputError
-        For a missing value, and for one that is neither a number nor a date.
-
-    Examples
-    --------
-    >>> time_column(pd.DataFrame({"day": ["1970-01-02"]}), Roles(time="day")).tolist()
-    [86400000000]
-    """
-    column = written_times(table, roles, file)
-    if column is None:
-        return None
-    if not holds_text(column):
-        return times_of(column)
-    _, file = _opened(table, file)
-    found, known = times_of_texts(column)
-    refuse_no_times(~known, roles, file)
-    return found
-
-
-def written_times(
-    table: Table | pd.DataFrame, roles: Roles, file: str | None = None
-) -> pd.Series[Any] | None:
-    """The times of the rows as they are written, (n,); None where no column orders them.
-
-    Raises
-    ------
-    InputError
-        For a missing value.
-    """
-    if roles.time is None:
-        return None
-    frame, file = _opened(table, file)
-    column = _column(frame, roles.time, file)
-    fix = "Fill it in, or leave the row out."
-    missing = column.isna().to_numpy()
-    refuse_rows(missing, "The time is missing", fix, column=roles.time, file=file)
-    if isinstance(column.dtype, pd.CategoricalDtype) and not holds_text(column.cat.categories):
-        column = column.astype(column.cat.categories.dtype)
-    return column
-
-
-def refuse_no_times(faulty: NDArray[np.bool_], roles: Roles, file: str | None = None) -> None:
-    """Refuse rows (n,) whose text stands for no time; the error names the first of them."""
-    what = (
-        "A time is no number and no date that is written as 2026-03-31, 2026-03-31T09:00 or "
-        "31.03.2026"
-    )
-    refuse_rows(faulty, what, "Write all of them alike.", column=roles.time, file=file)
 
 
 def feature_frame(
@@ -452,13 +291,13 @@ def feature_frame(
     >>> list(feature_frame(frame, Roles(features=("b", "a"))))
     ['b', 'a']
     """
-    frame, file = _opened(table, file)
+    frame, file = opened(table, file)
     if not roles.features:
         raise InputError(
             "No column is a feature", fix="Choose the columns that the model takes.", file=file
         )
     for column in roles.features:
-        _column(frame, column, file)
+        known_column(frame, column, file)
     return frame.loc[:, list(roles.features)]
 
 
@@ -484,10 +323,10 @@ def numeric_matrix(
     >>> numeric_matrix(pd.DataFrame({"x": [1, 2]}), ["x"], allow_missing=False).tolist()
     [[1.0], [2.0]]
     """
-    frame, file = _opened(table, file)
+    frame, file = opened(table, file)
     matrix = np.empty((len(frame), len(columns)))
     for position, name in enumerate(columns):
-        values = _numbers(_column(frame, name, file), name, file)
+        values = _numbers(known_column(frame, name, file), name, file)
         if not allow_missing:
             refuse_rows(
                 np.isnan(values),
@@ -521,13 +360,15 @@ def used_columns(roles: Roles) -> list[str]:
     return named + answers + list(roles.features)
 
 
-def _opened(table: Table | pd.DataFrame, file: str | None) -> tuple[pd.DataFrame, str | None]:
+def opened(table: Table | pd.DataFrame, file: str | None) -> tuple[pd.DataFrame, str | None]:
+    """The frame of a table, and the name of its file for errors."""
     if isinstance(table, Table):
         return table.frame, file or table.name
     return as_pandas(table), file
 
 
-def _column(frame: pd.DataFrame, name: str, file: str | None) -> pd.Series[Any]:
+def known_column(frame: pd.DataFrame, name: str, file: str | None) -> pd.Series[Any]:
+    """A column of the frame; an error where there is none of this name."""
     if name not in frame.columns:
         raise InputError(
             "The table has no column of this name",
@@ -626,7 +467,7 @@ def _predicted(frame: pd.DataFrame, roles: Roles, file: str | None) -> pd.Series
             file=file,
             column=roles.outputs[0][1],
         )
-    return _column(frame, roles.predicted, file)
+    return known_column(frame, roles.predicted, file)
 
 
 def _check_features(
@@ -694,121 +535,3 @@ def _raise_stray_text(
 
 def _are(features: Sequence[str]) -> str:
     return "feature that is" if len(features) == 1 else "features that are"
-
-
-def outcome_column(
-    table: Table | pd.DataFrame, roles: Roles, file: str | None = None
-) -> FloatArray:
-    """The outcomes, (n,) float64: finite, and above zero where the family needs that.
-
-    Percentages with their sign are read as shares where the forecasts have theirs too.
-
-    Raises
-    ------
-    InputError
-        Where no column is the outcome, it holds text, a value is missing or infinite, or the
-        family cannot give it; the first such row is named.
-
-    Examples
-    --------
-    >>> outcome_column(pd.DataFrame({"y": [1, 2]}), Roles(task="regression", target="y")).tolist()
-    [1.0, 2.0]
-    """
-    frame, file = _opened(table, file)
-    if roles.target is None:
-        raise InputError("No column is the outcome", fix="Choose its column.", file=file)
-    frame = _forecasts_in_one_unit(frame, roles, file)
-    if roles.target in frame.columns and not mostly_numbers(frame[roles.target]):
-        raise InputError(
-            "The outcome holds no numbers, and a regression needs them",
-            fix="Choose the column of numeric outcomes. Where the column holds classes, choose "
-            "the task classification.",
-            file=file,
-            column=roles.target,
-        )
-    y = _finite(frame, roles.target, "An outcome", "Remove the row or fill it in.", file)
-    check_outcome(y, roles.family, column=roles.target, file=file)
-    return y
-
-
-def parameter_columns(
-    table: Table | pd.DataFrame, roles: Roles, file: str | None = None
-) -> dict[str, FloatArray]:
-    """The parameters of the predictive distributions, each (n,) float64, by their names.
-
-    A "variance" comes back as the "std", its root. Percentages with their sign are read as shares.
-
-    Raises
-    ------
-    InputError
-        As `check_parameter_names` and `check_parameters`, and for a sample without a number.
-
-    Examples
-    --------
-    >>> roles = Roles(task="regression", family="normal", parameters=(("mean", "m"), ("std", "s")))
-    >>> parameter_columns(pd.DataFrame({"m": [1.0], "s": [2.0]}), roles)
-    {'mean': array([1.]), 'std': array([2.])}
-    """
-    frame, file = _opened(table, file)
-    check_parameter_names(
-        roles.family,
-        [name for name, _ in roles.parameters],
-        columns=[column for _, column in roles.parameters],
-        file=file,
-    )
-    assert roles.family is not None
-    columns = dict(roles.parameters)
-    if roles.family in ("samples", "dropout"):
-        _check_numbers(columns, file)
-    frame = _forecasts_in_one_unit(frame, roles, file)
-    matrix = numeric_matrix(
-        frame, list(columns.values()), allow_missing=True, allow_infinite=True, file=file
-    )
-    values = {name: np.ascontiguousarray(matrix[:, j]) for j, name in enumerate(columns)}
-    check_parameters(values, roles.family, columns=columns, file=file)
-    return {
-        "std" if name == "variance" else name: np.sqrt(column) if name == "variance" else column
-        for name, column in values.items()
-    }
-
-
-def true_mean_column(
-    table: Table | pd.DataFrame, roles: Roles, file: str | None = None
-) -> FloatArray | None:
-    """A simulation's true conditional mean, (n,) float64, or None where no column has that role.
-
-    Raises
-    ------
-    InputError
-        For text and for a value that is missing or infinite.
-
-    Examples
-    --------
-    >>> true_mean_column(pd.DataFrame({"m": [1]}), Roles(true_mean="m")).tolist()
-    [1.0]
-    """
-    if roles.true_mean is None:
-        return None
-    frame, file = _opened(table, file)
-    return _finite(frame, roles.true_mean, "A true mean", "Fill it in, or leave the row out.", file)
-
-
-def _check_numbers(columns: Mapping[str, str], file: str | None) -> None:
-    """Refuse samples that are called something else: they are parameters of another family."""
-    for name, column in columns.items():
-        if not name.isdecimal():
-            raise InputError(
-                f"{name[:60]!r} is no number of a sample",
-                fix="Number the columns of the samples 1, 2, 3, ..., or choose another family.",
-                file=file,
-                column=column,
-            )
-
-
-def _finite(frame: pd.DataFrame, column: str, what: str, fix: str, file: str | None) -> FloatArray:
-    values = numeric_matrix(frame, [column], allow_missing=True, allow_infinite=True, file=file)[
-        :, 0
-    ]
-    refuse_rows(np.isnan(values), f"{what} is missing", fix, column=column, file=file)
-    refuse_rows(np.isinf(values), f"{what} is infinite", fix, column=column, file=file)
-    return np.ascontiguousarray(values)

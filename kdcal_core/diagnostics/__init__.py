@@ -236,7 +236,6 @@ from kdcal_core.diagnostics.shift import (
     ScoreCounts,
     ScoreShift,
     ShiftTest,
-    UnknownChange,
     freeze_bins,
     freeze_bins_of_numbers,
     number_counts,
@@ -244,7 +243,6 @@ from kdcal_core.diagnostics.shift import (
     population_stability,
     score_counts,
     score_shift,
-    unknown_change,
 )
 from kdcal_core.diagnostics.smooth_error import (
     confidence_smooth_calibration_error,
@@ -252,6 +250,7 @@ from kdcal_core.diagnostics.smooth_error import (
 )
 from kdcal_core.diagnostics.spiegelhalter import Spiegelhalter, spiegelhalter_test
 from kdcal_core.diagnostics.targets import Kind, Norm, Strategy
+from kdcal_core.diagnostics.unknown_rows import UnknownChange, unknown_change
 
 __all__ = [
     "ANY_PART",

@@ -15,8 +15,8 @@ import numpy as np
 
 from kdcal_core.data import FloatArray, check_columns, column_names
 from kdcal_core.diagnostics.auc import Pairing
+from kdcal_core.diagnostics.calibration_curves import FineCells, fine_cells, isotonic_values
 from kdcal_core.diagnostics.estimate import Estimate, share_estimate
-from kdcal_core.diagnostics.reliability import FineCells, fine_cells, isotonic_values
 from kdcal_core.diagnostics.split_noise import (
     LikelyTruth,
     expected_miscalibration,

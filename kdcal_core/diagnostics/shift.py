@@ -15,15 +15,13 @@ from scipy.special import chndtr, chndtrinc, expit
 
 from kdcal_core.data import FloatArray
 from kdcal_core.data.binning import bin_index, bin_sums, quantile_edges
-from kdcal_core.diagnostics.between_sets import unpaired_difference
 from kdcal_core.diagnostics.estimate import Estimate
-from kdcal_core.diagnostics.foreign_scores import unknown_share
 from kdcal_core.diagnostics.pooled_cells import PooledCells
 from kdcal_core.diagnostics.score_histograms import EDGES
 from kdcal_core.diagnostics.targets import check_level, check_seed
 from kdcal_core.diagnostics.unit_changes import UnitChanges
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import Dependence, design_of, effective_size, only
+from kdcal_core.statistics import Dependence, effective_size
 
 DRAWS = 999
 BINS = 10
@@ -142,21 +140,6 @@ class ScoreCounts:
     reference: FloatArray
     new: FloatArray
     of_numbers: bool = False
-
-
-@dataclass(frozen=True)
-class UnknownChange:
-    """Share of rows called unknown: in the new table, in the reference table, and the change.
-
-    ``p_value`` is Fisher's exact one, two-sided, of the hypothesis that both shares are equal; for
-    dependent rows that of the wild bootstrap. ``test`` is the test's name.
-    """
-
-    new: Estimate
-    reference: Estimate
-    change: Estimate
-    p_value: float
-    test: str = "Fisher"
 
 
 def freeze_bins(score: Any, n_bins: int = BINS) -> FrozenBins:
@@ -305,7 +288,7 @@ def stability_of_counts(
         expected=_quantile(null, level),
         expected_words=_BY_CHANCE.format(share=100 * level),
     )
-    return ShiftTest("psi", estimate, _p_value(null, value), n, m, n_draws, seed)
+    return ShiftTest("psi", estimate, p_value_of_draws(null, value), n, m, n_draws, seed)
 
 
 def score_shift(
@@ -493,7 +476,7 @@ def shift_of_cells(
             expected=_quantile(chance, level),
             expected_words=_BY_CHANCE.format(share=100 * level),
         )
-        p_value = _p_value(chance, merged)
+        p_value = p_value_of_draws(chance, merged)
         tests.append(ShiftTest(key, estimate, p_value, n, m, n_draws, seed))
     of_bins = None if together is None else together[1]
     psi = stability_of_counts(bins, counts, level, n_draws, seed, of_bins, noun)
@@ -543,71 +526,6 @@ def number_counts(reference: Any, new: Any) -> ScoreCounts:
     return ScoreCounts(edges, counts[0], counts[1], of_numbers=True)
 
 
-def unknown_change(
-    unknown: Any,
-    reference_unknown: Any,
-    *,
-    level: float = 0.95,
-    dependence: Dependence | None = None,
-    seed: int = 0,
-) -> UnknownChange:
-    """Share of new rows that are called unknown, and its change against the reference share.
-
-    Parameters
-    ----------
-    unknown : (m,) array-like of bool
-        Whether each new row is foreign to the model.
-    reference_unknown : (n,) array-like of bool
-        The same of each reference row, by the same rule.
-    level : float
-        Both shares have Clopper-Pearson's interval, and their difference that of Zou and Donner.
-    dependence : Dependence, optional
-        Of the n + m rows, the reference rows first, so that a cluster may have rows in both tables.
-        The shares' intervals then have as many rows as say as much, and the test that of
-        :func:`score_shift`.
-    seed : int
-        Of the test's draws.
-
-    Raises
-    ------
-    InputError
-        If either table has no rows, or all its rows are of one cluster or time.
-
-    Examples
-    --------
-    >>> found = unknown_change([True] * 30 + [False] * 70, [True] * 5 + [False] * 95)
-    >>> round(found.change.value, 2), found.change.low > 0, found.p_value < 0.001
-    (0.25, True, True)
-    """
-    from scipy.stats import fisher_exact  # slow to import
-
-    flags = [np.asarray(one, dtype=bool) for one in (unknown, reference_unknown)]
-    together = None if dependence is None or dependence.alone else dependence
-    n = len(flags[1])
-    of_tables = only(together, slice(n, None)), only(together, slice(n))
-    new, reference = (
-        replace(
-            unknown_share(one, level=level, sample_weight=design_of(None, own)),
-            name=f"Share of {noun} rows called unknown",
-        )
-        for one, own, noun in zip(flags, of_tables, ("new", "reference"), strict=True)
-    )
-    change = replace(
-        unpaired_difference(new, reference),
-        name="Share of rows called unknown: new minus reference",
-        label="Change of unknown rows",
-    )
-    if together is not None:
-        below = np.concatenate(flags[::-1]).astype(np.float64)[:, None]
-        units = UnitChanges.of_means(below, n, together)
-        null = np.abs(units.drawn(DRAWS, np.random.default_rng(seed))[:, 0])
-        p_value = _p_value(null, abs(new.value - reference.value))
-        test = f"wild bootstrap by {units.words}"
-        return UnknownChange(new, reference, change, p_value, test)
-    table = np.array([[one.sum(), (~one).sum()] for one in flags])
-    return UnknownChange(new, reference, change, float(fisher_exact(table).pvalue))
-
-
 def _psi(reference: FloatArray, new: FloatArray) -> FloatArray:
     """PSI of counts (..., B), with half a row more in each bin."""
     p, q = _shares(reference), _shares(new)
@@ -651,7 +569,8 @@ def _psi_interval(
     return float(ends[0]), float(ends[1])
 
 
-def _p_value(null: FloatArray, value: float) -> float:
+def p_value_of_draws(null: FloatArray, value: float) -> float:
+    """Share of draws under the hypothesis that reach a value, with the value itself as one."""
     reached = int((null >= value - _SAME * max(1.0, value)).sum())
     return (1 + reached) / (1 + len(null))
 

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.sparse import coo_array
 
 from kdcal_core.data import FloatArray
+from kdcal_core.diagnostics.calibration_curves import FineCells, isotonic_values
 from kdcal_core.diagnostics.error_interval import inverted_test, likely_gaps, tried_errors
-from kdcal_core.diagnostics.reliability import FineCells, isotonic_values
 from kdcal_core.diagnostics.targets import BinTable, Target, bin_chance, with_doubt
 from kdcal_core.statistics import binomial_draws, normal_quantile, small_sample_factor
 

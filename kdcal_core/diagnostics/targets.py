@@ -94,7 +94,7 @@ def targets(
     proba, y, weight = checked(proba, y, sample_weight)
     check_choice("kind", kind, tuple(KINDS))
     n, n_classes = proba.shape
-    labels = _labels(label, kind, n_classes)
+    labels = labels_asked(label, kind, n_classes)
     every = np.arange(n)
     if kind == "class":
         share_k = 1.0 / len(labels)
@@ -192,7 +192,8 @@ def check_seed(seed: object) -> None:
         raise InputError(f"seed is {seed!r}", fix="Choose a whole number from 0.")
 
 
-def _labels(label: int | None, kind: Kind, n_classes: int) -> list[int]:
+def labels_asked(label: int | None, kind: Kind, n_classes: int) -> list[int]:
+    """The classes that a kind of targets asks about: one, or all; an error where it cannot."""
     if label is None:
         return list(range(n_classes))
     if kind == "confidence":

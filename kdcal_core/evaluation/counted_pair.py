@@ -29,9 +29,13 @@ from kdcal_core.diagnostics.summaries import (
     summary_smooth_error,
 )
 from kdcal_core.diagnostics.summaries.class_areas import ClassArea
-from kdcal_core.diagnostics.summaries.class_estimates import accuracy_of_cells, cells_asked
+from kdcal_core.diagnostics.summaries.class_estimates import accuracy_of_cells
 from kdcal_core.diagnostics.summaries.class_summary import BLOCK_BINS, BLOCKS
-from kdcal_core.diagnostics.summaries.score_cells import ScoreCells, class_cells
+from kdcal_core.diagnostics.summaries.score_cells import (
+    ScoreCells,
+    cells_asked,
+    class_cells,
+)
 from kdcal_core.diagnostics.summaries.score_grid import (
     bins_of_cells,
     bucket_starts,

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from kdcal_core.data import FloatArray, Roles
 from kdcal_core.data.csv_tables import safe_cell
+from kdcal_core.data.forecast_columns import parameter_columns
 from kdcal_core.data.regression_columns import family_of
-from kdcal_core.data.role_columns import parameter_columns
 from kdcal_core.data.scored_rows import TablesToScore
 from kdcal_core.data.tables import TableBlocks
 from kdcal_core.distributions import PredictiveDistribution, distribution_of

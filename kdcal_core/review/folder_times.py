@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from kdcal_core.data import FloatArray, IntArray, Roles
 from kdcal_core.data.column_kinds import simple
-from kdcal_core.data.role_columns import refuse_no_times, written_times
+from kdcal_core.data.dependence_columns import refuse_no_times, written_times
 from kdcal_core.data.times import dates_of, holds_text, looks_like_dates, times_of, times_of_texts
 from kdcal_core.diagnostics.summaries.by_time import check_times, unlike_times
 from kdcal_core.errors import InputError

@@ -19,7 +19,8 @@ from kdcal_core.data import (
     read_table,
     target_labels,
 )
-from kdcal_core.data.role_columns import outcome_column, parameter_columns, true_labels
+from kdcal_core.data.forecast_columns import outcome_column, parameter_columns
+from kdcal_core.data.role_columns import true_labels
 from kdcal_core.errors import InputError
 
 N = 300

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import chdtri, chndtrinc
 
 from kdcal_core.data import FloatArray, IntArray, ScoredSet
+from kdcal_core.diagnostics.calibration_curves import FineCells
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regions.region import Region, RegionFault, RegionSearch
 from kdcal_core.diagnostics.regions.shift import (
@@ -31,7 +32,6 @@ from kdcal_core.diagnostics.regression.fault import (
     parts_of_sample,
 )
 from kdcal_core.diagnostics.regression.pit_curves import checked_pit
-from kdcal_core.diagnostics.reliability import FineCells
 from kdcal_core.diagnostics.targets import Target, check_level, targets
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree import Condition, PartitionTree

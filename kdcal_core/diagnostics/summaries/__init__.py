@@ -3,19 +3,21 @@
 from dataclasses import replace
 
 from kdcal_core.diagnostics.summaries.class_areas import area_bound, summary_auroc
+from kdcal_core.diagnostics.summaries.class_diagrams import (
+    summary_confusion,
+    summary_decisions,
+    summary_reliability,
+    summary_scores,
+)
 from kdcal_core.diagnostics.summaries.class_estimates import (
     summary_brier,
     summary_calibration_error,
     summary_confidence_on_errors,
-    summary_confusion,
-    summary_decisions,
     summary_estimates,
     summary_event_estimates,
     summary_gap,
     summary_line,
     summary_log_loss,
-    summary_reliability,
-    summary_scores,
     summary_smooth_error,
     summary_tiles,
 )

@@ -9,8 +9,8 @@ import numpy as np
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_sums
+from kdcal_core.diagnostics.calibration_curves import FineCells
 from kdcal_core.diagnostics.decisions import STEPS, CellProducts
-from kdcal_core.diagnostics.reliability import FineCells
 from kdcal_core.diagnostics.summaries.class_summary import BLOCK_BINS, ClassSummary
 from kdcal_core.diagnostics.summaries.cluster_blocks import BlockSums, EffectOf, coarse_ends
 from kdcal_core.diagnostics.summaries.score_cells import ScoreCells

@@ -6,11 +6,6 @@ the ROC curve by :func:`area_bound`, by which its interval is widened; miscalibr
 discrimination by :func:`split_bound`; places on a lattice (smooth ECE) by 0.0001. Bins of equal
 mass have their edges at ends of cells. Where classes must be taken together, the random blocks of
 rows say how they vary together.
-
-An isotonic curve of cells fits less of the rows' noise than one of the rows themselves, so
-miscalibration and discrimination are a little lower than those of rows. Of a calibrated model
-miscalibration is noise alone, and was lower by 1.5, 4.4 and 7.0% of itself for 3,000, 100,000 and
-1,000,000 rows; of one whose log odds are too large by half, by 0.3, 0.2 and 0.1%.
 """
 
 from __future__ import annotations
@@ -23,31 +18,19 @@ import numpy as np
 from scipy.special import expit
 
 from kdcal_core.data import FloatArray
-from kdcal_core.data.binning import bin_sums, uniform_edges
-from kdcal_core.diagnostics.by_predicted_class import Confusion, confusion_of
 from kdcal_core.diagnostics.calibration_error import (
     BinnedTargets,
     error_of_bins,
     resampled_groups,
 )
 from kdcal_core.diagnostics.calibration_line import Line, line_intercept, line_slope
-from kdcal_core.diagnostics.decisions import DecisionCounts, counts_of_cells, last_flagged
 from kdcal_core.diagnostics.estimate import EVENT_GAP, Estimate, of_event
-from kdcal_core.diagnostics.reliability import (
-    Reliability,
-    ReliabilityCurve,
-    curve_of_bins,
-    fewer_cells,
-    isotonic_values,
-)
-from kdcal_core.diagnostics.score_histograms import ScoreHistogram
 from kdcal_core.diagnostics.scores import (
     BRIER,
     CONFIDENCE,
     CONFIDENCE_ON_ERRORS,
     FOUR_ROWS,
     GAP,
-    LIKELY_BINS,
     LOG_LOSS,
     OWN_VARIANCE,
     TOP_LABEL_BRIER,
@@ -55,27 +38,20 @@ from kdcal_core.diagnostics.scores import (
     TWO_AND_TWO,
     Quantity,
     accuracy_of,
-    split_of,
 )
 from kdcal_core.diagnostics.smooth_error import DIRECTION_BINS, FINE, smooth_error_of
-from kdcal_core.diagnostics.split_noise import (
-    LikelyTruth,
-    expected_miscalibration,
-    interval_draws,
-    split_intervals,
-)
-from kdcal_core.diagnostics.summaries.block_products import (
-    decision_products,
-    joint_variance,
-    noise_of_blocks,
-)
 from kdcal_core.diagnostics.summaries.class_areas import areas_of_classes, summary_auroc
+from kdcal_core.diagnostics.summaries.class_split import summary_split
 from kdcal_core.diagnostics.summaries.class_summary import ClassSummary
 from kdcal_core.diagnostics.summaries.cluster_blocks import BlockSums, stretches
-from kdcal_core.diagnostics.summaries.score_cells import ScoreCells, class_cells, require_rows
-from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells
-from kdcal_core.diagnostics.targets import Kind, Norm, Strategy, check_choice
-from kdcal_core.errors import InputError
+from kdcal_core.diagnostics.summaries.score_cells import (
+    ScoreCells,
+    cells_asked,
+    cells_of_kind,
+    class_cells,
+    require_rows,
+)
+from kdcal_core.diagnostics.targets import Kind, Norm, Strategy
 from kdcal_core.statistics import independent_rows, normal_quantile, surprisal
 
 _BINS = 15
@@ -123,9 +99,9 @@ def summary_estimates(
         error(kind="class"),
         summary_log_loss(summary, level=level),
         summary_brier(summary, level=level),
-        *_split(summary, "vector", level, seed),
+        *summary_split(summary, "vector", level, seed),
         _top_label(summary, "top-label Brier", top, level, TOP_LABEL_BRIER),
-        *_split(summary, "top-label", level, seed),
+        *summary_split(summary, "top-label", level, seed),
         summary_auroc(summary, level=level),
         _confidence(summary, level),
         summary_confidence_on_errors(summary, level=level),
@@ -330,127 +306,6 @@ def summary_smooth_error(
     return found if event is None else of_event(found)
 
 
-def summary_reliability(
-    summary: ClassSummary,
-    *,
-    kind: Kind = "confidence",
-    label: int | None = None,
-    n_bins: int = 15,
-    strategy: Strategy = "uniform",
-    level: float = 0.95,
-    smooth: bool = True,
-    seed: int = 0,
-) -> Reliability:
-    """Reliability diagrams, as :func:`kdcal_core.diagnostics.reliability`.
-
-    Parameters
-    ----------
-    n_bins : int
-        For bins of equal width 1 to 50, or 100: these follow exactly.
-
-    Raises
-    ------
-    InputError
-        For other settings, or a summary without rows.
-
-    Examples
-    --------
-    >>> from kdcal_core.diagnostics.summaries import summarise
-    >>> one = summarise([[0.9, 0.1], [0.3, 0.7]], [0, 0], ("no", "yes"))
-    >>> summary_reliability(one, n_bins=2).curves[0].count.tolist()
-    [0, 2]
-    """
-    require_rows(summary, level)
-    check_choice("strategy", strategy, ("uniform", "quantile"))
-    rng = np.random.default_rng(seed)
-    curves = tuple(
-        curve_of_cells(cells, n_bins, strategy, level, rng, smooth=smooth)
-        for cells in _targets(summary, kind, label)
-    )
-    return Reliability(kind, strategy, n_bins, level, summary.n, curves)
-
-
-def curve_of_cells(
-    cells: ScoreCells,
-    n_bins: int,
-    strategy: Strategy,
-    level: float,
-    rng: np.random.Generator,
-    *,
-    smooth: bool = True,
-) -> ReliabilityCurve:
-    """The reliability curve of one target."""
-    return curve_of_bins(
-        cells.label,
-        int(cells.n),
-        cells.table(n_bins, strategy),
-        fewer_cells(cells.fine()) if smooth else None,
-        level,
-        rng,
-    )
-
-
-def summary_scores(summary: ClassSummary, n_bins: int = 50) -> ScoreHistogram:
-    """Confidence of right and of wrong rows; :func:`kdcal_core.diagnostics.score_histogram`.
-
-    Examples
-    --------
-    >>> from kdcal_core.diagnostics.summaries import summarise
-    >>> found = summary_scores(summarise([[0.9, 0.1], [0.2, 0.8]], [0, 0], ("no", "yes")), 2)
-    >>> found.correct.tolist(), found.wrong.tolist()
-    ([0.0, 1.0], [0.0, 1.0])
-    """
-    cells = ScoreCells.of_confidence(summary)
-    index = bins_of_cells(n_bins)[cells.place]
-    right, wrong = (bin_sums(index, n_bins, rows) for rows in (cells.hits, cells.misses))
-    return ScoreHistogram(None, uniform_edges(n_bins), right, wrong)
-
-
-def summary_confusion(summary: ClassSummary) -> Confusion:
-    """Counts of true against predicted class; :func:`kdcal_core.diagnostics.confusion`.
-
-    Examples
-    --------
-    >>> from kdcal_core.diagnostics.summaries import summarise
-    >>> summary_confusion(summarise([[0.9, 0.1], [0.3, 0.7]], [0, 0], ("a", "b"))).joint.tolist()
-    [[1.0, 1.0], [0.0, 0.0]]
-    """
-    return confusion_of(summary.joint.astype(np.float64), _effective_predictions(summary))
-
-
-def _effective_predictions(summary: ClassSummary) -> FloatArray | None:
-    """As how many independent rows those of each predicted class count, (K,), with clusters."""
-    blocks = summary.block_cells(0, None)
-    if blocks is None or summary.clusters is None:
-        return None
-    cells = summary.clusters.cells[0].sum(axis=2) * summary.unit
-    count, hits = cells[..., 0], cells[..., 1]
-    rows = count.sum(axis=0)
-    share = np.divide(hits.sum(axis=0), rows, out=np.zeros_like(rows), where=rows > 0.0)
-    own, moved = rows * share * (1.0 - share), hits - share * count
-    together = float(np.square(blocks.together(moved)).sum() - own.sum())
-    found = blocks.bins(count, rows, lambda more: (together, float(own @ more)))
-    return np.asarray(rows / found.effect)
-
-
-def summary_decisions(summary: ClassSummary, event: int) -> DecisionCounts:
-    """Rows on both sides of every threshold: net benefit and costs follow from it exactly.
-
-    As :func:`kdcal_core.diagnostics.decision_counts`.
-
-    Examples
-    --------
-    >>> from kdcal_core.diagnostics.summaries import summarise
-    >>> one = summarise([[0.6, 0.4], [0.2, 0.8]], [0, 1], ("no", "yes"))
-    >>> counts = summary_decisions(one, 1)
-    >>> counts.mass[:, counts.at(0.4)].tolist()
-    [1.0, 1.0, 0.0, 0.0]
-    """
-    cells = class_cells(summary, event)
-    last = last_flagged(cells.ends)
-    return counts_of_cells(last, cells.hits, cells.misses, decision_products(cells, last))
-
-
 def summary_line(
     summary: ClassSummary, event: int | None = None, *, level: float = 0.95
 ) -> tuple[Estimate, Estimate]:
@@ -493,33 +348,10 @@ def line_effects(line: Line, cells: ScoreCells) -> tuple[float, float]:
     )
 
 
-def cells_asked(summary: ClassSummary, event: int | None) -> ScoreCells:
-    """The confidence of all rows, or the probability of a class."""
-    return ScoreCells.of_confidence(summary) if event is None else class_cells(summary, event)
-
-
-def _targets(summary: ClassSummary, kind: Kind, label: int | None = None) -> tuple[ScoreCells, ...]:
-    """The binary problems of ``kind``, as :func:`kdcal_core.diagnostics.targets.targets`."""
-    check_choice("kind", kind, ("confidence", "top-label", "class"))
-    if kind == "confidence":
-        if label is not None:
-            raise InputError(
-                'label is given, but kind "confidence" covers all classes at once',
-                fix='Leave label out, or choose kind "top-label" or "class".',
-            )
-        return (ScoreCells.of_confidence(summary),)
-    labels = range(len(summary.classes)) if label is None else [label]
-    for one in labels:
-        class_cells(summary, one)
-    if kind == "top-label":
-        return tuple(ScoreCells.of_confidence(summary, one) for one in labels)
-    return tuple(ScoreCells.of_class(summary, one) for one in labels)
-
-
 def _binned(
     summary: ClassSummary, kind: Kind, strategy: Strategy, n_boot: int = _DRAWS
 ) -> BinnedTargets:
-    cells = _targets(summary, kind)
+    cells = cells_of_kind(summary, kind)
     tables = tuple(one.table(_BINS, strategy) for one in cells)
     if kind != "class":
         return BinnedTargets(tables, tuple(one.n / summary.n for one in cells), summary.n)
@@ -712,92 +544,3 @@ def _bounded(
     least = 1.0 / len(summary.classes)
     _, low, high = _interval(total, square, n, level, (least, least, 1.0, 1.0), effect=effect)
     return max(min(low, total / n), least), min(max(high, total / n), 1.0)
-
-
-def _split(
-    summary: ClassSummary, of: str, level: float, seed: int
-) -> tuple[Estimate, Estimate, Estimate]:
-    """The CORP split, with one isotonic frequency for each cell.
-
-    Miscalibration and discrimination are at most :func:`split_bound` lower than those of rows, and
-    never higher. The score that is split, the uncertainty and all intervals are as of rows.
-    """
-    what = "top-label Brier" if of == "top-label" else "Brier"
-    cells = _targets(summary, "confidence" if of == "top-label" else "class")
-    rng = np.random.default_rng(seed)
-    n = summary.n
-    values: list[float] = [0.0, 0.0, 0.0]
-    parts: list[list[tuple[FloatArray, FloatArray]]] = [[], [], []]
-    fine = [one.fine() for one in cells]
-    effects = [one.gap_effect() for one in cells]
-    in_time = summary.clusters is not None and summary.clusters.names.n_times > 0
-    floor = 0.0
-    if not in_time:
-        floor = sum(expected_miscalibration(fewer_cells(one), rng) for one in fine)
-    draws, truths = interval_draws(len(cells)), []
-    for one, every, effect in zip(cells, fine, effects, strict=True):
-        table, few = one.table(LIKELY_BINS, "quantile"), fewer_cells(every)
-        noise = partial(noise_of_blocks, one, few) if in_time else None
-        truths.append(LikelyTruth.of(few, table, draws, rng, effect, noise))
-        floor += float(truths[-1].noise[0].mean()) if in_time else 0.0
-        rate = np.full(len(one.score), float(one.hits.sum()) / n)
-        stated, fitted, likely, base = (
-            (np.square(1.0 - said), np.square(said))
-            for said in (one.score, isotonic_values(every), truths[-1].at(one.score), rate)
-        )
-        parts[0].append((stated[0] - likely[0], stated[1] - likely[1]))
-        parts[1].append((base[0] - likely[0], base[1] - likely[1]))
-        parts[2].append(base)
-        best, plain = (
-            float(one.hits @ hit + one.misses @ miss) / n for hit, miss in (fitted, base)
-        )
-        values[0] -= best
-        values[1] += plain - best
-        values[2] += plain
-    values[0] += summary.moments(what)[0] / n
-    halves = [np.inf, np.inf, np.inf]
-    if n > 1:
-        variances = [joint_variance(summary, cells, part) / (n - 1.0) for part in parts]
-        halves = [normal_quantile(level) * one**0.5 for one in variances]
-    ends = split_intervals(truths, (halves[0], halves[1]), level, rng)
-    ends.append((values[2] - halves[2], values[2] + halves[2]))
-    bound = sum(map(split_bound, cells))
-    return _curve_of_cells(split_of(values, ends, n, level, of, floor, draws), bound)
-
-
-def _curve_of_cells(
-    parts: tuple[Estimate, Estimate, Estimate], bound: float
-) -> tuple[Estimate, Estimate, Estimate]:
-    """The three parts, of which two say by how much those of rows may be higher."""
-    if bound == 0.0:
-        return parts
-    miscalibration, discrimination = (
-        replace(
-            one,
-            name=f"{one.name}, isotonic in cells of the summary",
-            interval=f"{one.interval}; the value is at most {bound:.1g} lower than that of rows",
-        )
-        for one in parts[:2]
-    )
-    return miscalibration, discrimination, parts[2]
-
-
-def split_bound(cells: ScoreCells) -> float:
-    """By how much miscalibration and discrimination of the rows may be higher than of their cells.
-
-    Notes
-    -----
-    Let a curve of rows rise by r within a cell of n rows with observed frequency f. Its score is
-    then better than that of its mean there by at most 2 n r f (1 - f), which is reached if all hits
-    come last. All rises together are at most 1, so the bound is that of the cell with the largest
-    2 n f (1 - f), over all rows.
-
-    Examples
-    --------
-    >>> from kdcal_core.diagnostics.summaries import summarise
-    >>> one = summarise([[0.59001, 0.40999], [0.59002, 0.40998]] * 50, [0, 1] * 50, ("a", "b"))
-    >>> split_bound(ScoreCells.of_class(one, 1))
-    0.5
-    """
-    rows = np.where(cells.widths > 0.0, cells.hits * cells.misses / cells.count, 0.0)
-    return float(2.0 * rows.max(initial=0.0) / max(cells.n, 1.0))

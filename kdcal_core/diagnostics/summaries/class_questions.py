@@ -34,13 +34,16 @@ from kdcal_core.diagnostics.score_range import (
 from kdcal_core.diagnostics.spiegelhalter import brier_gap_of_cells
 from kdcal_core.diagnostics.summaries.block_products import joint_variance
 from kdcal_core.diagnostics.summaries.class_estimates import (
-    cells_asked,
     gap_of_cells,
     summary_event_estimates,
     summary_line,
 )
 from kdcal_core.diagnostics.summaries.class_summary import ClassSummary
-from kdcal_core.diagnostics.summaries.score_cells import ScoreCells, require_rows
+from kdcal_core.diagnostics.summaries.score_cells import (
+    ScoreCells,
+    cells_asked,
+    require_rows,
+)
 from kdcal_core.diagnostics.summaries.score_grid import upper_ends
 from kdcal_core.statistics import quantile_ranks, surprisal, t_quantile
 

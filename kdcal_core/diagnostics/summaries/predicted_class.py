@@ -16,9 +16,9 @@ from kdcal_core.diagnostics.by_predicted_class import AnchorKind, HistogramAncho
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.reliability import Reliability
 from kdcal_core.diagnostics.scores import TOP_LABEL_LOG_LOSS
+from kdcal_core.diagnostics.summaries.class_diagrams import curve_of_cells
 from kdcal_core.diagnostics.summaries.class_estimates import (
     accuracy_of_cells,
-    curve_of_cells,
     error_of_cells,
     gap_of_cells,
     loss_sums,

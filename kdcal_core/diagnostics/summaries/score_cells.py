@@ -9,7 +9,7 @@ import numpy as np
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, bin_sums, uniform_edges
-from kdcal_core.diagnostics.reliability import FineCells
+from kdcal_core.diagnostics.calibration_curves import FineCells
 from kdcal_core.diagnostics.smooth_error import DIRECTION_BINS, LatticeCells
 from kdcal_core.diagnostics.summaries.class_summary import ClassSummary
 from kdcal_core.diagnostics.summaries.cluster_blocks import (
@@ -22,9 +22,12 @@ from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells, upper_end
 from kdcal_core.diagnostics.targets import (
     SLICES,
     BinTable,
+    Kind,
     Strategy,
+    check_choice,
     check_level,
     gap_variance,
+    labels_asked,
 )
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import BinDependence
@@ -315,3 +318,21 @@ def class_cells(summary: ClassSummary, label: int, noun: str = "label") -> Score
             fix=f"Choose a class index from 0 to {len(summary.classes) - 1}.",
         )
     return ScoreCells.of_class(summary, label)
+
+
+def cells_asked(summary: ClassSummary, event: int | None) -> ScoreCells:
+    """The confidence of all rows, or the probability of a class."""
+    return ScoreCells.of_confidence(summary) if event is None else class_cells(summary, event)
+
+
+def cells_of_kind(
+    summary: ClassSummary, kind: Kind, label: int | None = None
+) -> tuple[ScoreCells, ...]:
+    """The binary problems of ``kind``, as :func:`kdcal_core.diagnostics.targets.targets`."""
+    check_choice("kind", kind, ("confidence", "top-label", "class"))
+    labels = labels_asked(label, kind, len(summary.classes))
+    if kind == "confidence":
+        return (ScoreCells.of_confidence(summary),)
+    if kind == "top-label":
+        return tuple(ScoreCells.of_confidence(summary, one) for one in labels)
+    return tuple(ScoreCells.of_class(summary, one) for one in labels)

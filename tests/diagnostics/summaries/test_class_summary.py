@@ -39,7 +39,8 @@ from kdcal_core.diagnostics.summaries import (
     summary_reliability,
 )
 from kdcal_core.diagnostics.summaries import class_summary as module
-from kdcal_core.diagnostics.summaries.class_estimates import _binned, split_bound
+from kdcal_core.diagnostics.summaries.class_estimates import _binned
+from kdcal_core.diagnostics.summaries.class_split import split_bound
 from kdcal_core.diagnostics.summaries.score_cells import ScoreCells
 from kdcal_core.diagnostics.summaries.score_grid import cell_index, upper_ends
 from kdcal_core.errors import InputError
