@@ -102,18 +102,7 @@ def _diagnose(commands: argparse._SubParsersAction[Parser]) -> None:
         epilog="Exit code 0; 2 where the input cannot be used, with one line that says why.",
         allow_abbrev=False,
     )
-    table = command.add_mutually_exclusive_group(required=True)
-    table.add_argument(
-        "--data", metavar="FILE", nargs="+", action=OneOrMany, help=f"{_ROWS}; {_MANY}"
-    )
-    table.add_argument(
-        "--predictions",
-        metavar="FILE",
-        nargs="+",
-        action=OneOrMany,
-        help="rows with the predictions in columns, such as one probability a class; no model; "
-        f"- is standard input; {_MANY}",
-    )
+    _rows(command, "the predictions in columns, such as one probability a class; no model")
     command.add_argument("--model", metavar="FILE", help="the model (.onnx, .skops, .json, ...)")
     command.add_argument(
         "--calibrator",
@@ -417,6 +406,21 @@ def _completion(commands: argparse._SubParsersAction[Parser]) -> None:
     _quiet(command, shows=True)
 
 
+def _rows(command: Parser, what: str) -> None:
+    """Rows for the model or, instead, rows with ``what``; of one file or of many."""
+    table = command.add_mutually_exclusive_group(required=True)
+    table.add_argument(
+        "--data", metavar="FILE", nargs="+", action=OneOrMany, help=f"{_ROWS}; {_MANY}"
+    )
+    table.add_argument(
+        "--predictions",
+        metavar="FILE",
+        nargs="+",
+        action=OneOrMany,
+        help=f"rows with {what}; - is standard input; {_MANY}",
+    )
+
+
 def _outputs(command: Parser) -> None:
     command.add_argument(
         "--outputs",
@@ -620,17 +624,7 @@ def _score(commands: argparse._SubParsersAction[Parser]) -> None:
         "--calibrator", metavar="FILE", required=True, help="a file of 'kdcal calibrate'"
     )
     command.add_argument("--model", metavar="FILE", help="the model that was calibrated")
-    table = command.add_mutually_exclusive_group(required=True)
-    table.add_argument(
-        "--data", metavar="FILE", nargs="+", action=OneOrMany, help=f"{_ROWS}; {_MANY}"
-    )
-    table.add_argument(
-        "--predictions",
-        metavar="FILE",
-        nargs="+",
-        action=OneOrMany,
-        help=f"rows with the model's predictions in columns; - is standard input; {_MANY}",
-    )
+    _rows(command, "the model's predictions in columns")
     _outputs(command)
     command.add_argument(
         "--parameters",

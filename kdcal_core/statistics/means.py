@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -49,6 +51,29 @@ def mean_interval(
     student = student or dependence is not None
     quantile = t_quantile_of_rows(level, weight, dependence) if student else normal_quantile(level)
     half = quantile * variance**0.5
+    return mean, mean - half, mean + half
+
+
+def interval_of_sums(
+    total: float,
+    square: float,
+    n: float,
+    level: float,
+    extra: Sequence[float] = (),
+    *,
+    effect: float = 1.0,
+) -> tuple[float, float, float]:
+    """:func:`mean_interval` from the sums of n values and of their squares, and ``extra`` values.
+
+    ``effect`` multiplies the variance, as dependent rows do.
+    """
+    total, square = total + sum(extra), square + sum(one * one for one in extra)
+    n = n + len(extra)
+    mean = total / n
+    if n < 2:
+        return mean, -np.inf, np.inf
+    variance = max(square / n - mean * mean, 0.0) / (n - 1.0)
+    half = normal_quantile(level) * (variance * effect) ** 0.5
     return mean, mean - half, mean + half
 
 

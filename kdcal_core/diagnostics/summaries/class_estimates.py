@@ -10,7 +10,6 @@ rows say how they vary together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -53,6 +52,7 @@ from kdcal_core.diagnostics.summaries.score_cells import (
 )
 from kdcal_core.diagnostics.targets import Kind, Norm, Strategy
 from kdcal_core.statistics import independent_rows, normal_quantile, surprisal
+from kdcal_core.statistics.means import interval_of_sums
 
 _BINS = 15
 _DRAWS, _SMOOTH_DRAWS = 1000, 200
@@ -153,7 +153,7 @@ def summary_event_estimates(
         loss = _plain(summary, "log loss", LOG_LOSS, level)
     else:
         effect = cells.effect(surprisal(cells.score), surprisal(1.0 - cells.score))
-        mean, *bounds = _interval(*loss_sums(cells), summary.n, level, effect=effect)
+        mean, *bounds = interval_of_sums(*loss_sums(cells), summary.n, level, effect=effect)
         loss = LOG_LOSS.estimate(mean, (bounds[0], bounds[1]), summary.n, level, "normal")
     return (
         areas_of_classes(summary, [event], f"the class {summary.classes[event]}", level),
@@ -391,29 +391,6 @@ def accuracy_of_cells(top: ScoreCells, n: int, level: float) -> Estimate:
     return accuracy_of(rate, n / top.effect(hit, miss, of="share"), n, level)
 
 
-def _interval(
-    total: float,
-    square: float,
-    n: float,
-    level: float,
-    extra: Sequence[float] = (),
-    *,
-    effect: float = 1.0,
-) -> tuple[float, float, float]:
-    """:func:`kdcal_core.statistics.mean_interval` from sums; ``extra`` values are added.
-
-    ``effect`` is that of clusters on the variance.
-    """
-    total, square = total + sum(extra), square + sum(one * one for one in extra)
-    n = n + len(extra)
-    mean = total / n
-    if n < 2:
-        return mean, -np.inf, np.inf
-    variance = max(square / n - mean * mean, 0.0) / (n - 1.0)
-    half = normal_quantile(level) * (variance * effect) ** 0.5
-    return mean, mean - half, mean + half
-
-
 def effect_of_sum(summary: ClassSummary, what: str) -> float:
     """By how much clusters multiply the variance of the mean of one of the sums."""
     if summary.clusters is None:
@@ -430,7 +407,7 @@ def effect_of_sum(summary: ClassSummary, what: str) -> float:
 
 def _plain(summary: ClassSummary, what: str, quantity: Quantity, level: float) -> Estimate:
     effect = effect_of_sum(summary, what)
-    mean, low, high = _interval(*summary.moments(what), summary.n, level, effect=effect)
+    mean, low, high = interval_of_sums(*summary.moments(what), summary.n, level, effect=effect)
     return quantity.estimate(mean, (low, high), summary.n, level, "normal")
 
 
@@ -459,7 +436,7 @@ def _gap_of(
     if variance is not None and own > 0.0:
         effect = variance * n / own
     pseudo = (mean, mean, mean - 1.0, mean - 1.0)
-    _, low, high = _interval(total, square, n, level, pseudo, effect=effect)
+    _, low, high = interval_of_sums(total, square, n, level, pseudo, effect=effect)
     return GAP.estimate(total / n, (low, high), n, level, TWO_AND_TWO)
 
 
@@ -489,7 +466,7 @@ def top_label_loss(
     chance = (s * n + 0.5) / (n + 1.0)
     own = chance * (1.0 - chance) * np.square(spread)
     half = normal_quantile(level) * float(np.sqrt(top.count @ own)) / n
-    mean, low, high = _interval(*sums, n, level, effect=effect)
+    mean, low, high = interval_of_sums(*sums, n, level, effect=effect)
     bounds = min(low, mean - half), max(high, mean + half)
     return quantity.estimate(mean, bounds, int(n), level, OWN_VARIANCE)
 
@@ -497,7 +474,7 @@ def top_label_loss(
 def _confidence(summary: ClassSummary, level: float) -> Estimate:
     total, square = summary.moments("confidence")
     effect = effect_of_sum(summary, "confidence")
-    mean, low, high = _interval(total, square, summary.n, level, effect=effect)
+    mean, low, high = interval_of_sums(total, square, summary.n, level, effect=effect)
     how = "normal"
     if summary.n > 1 and square / summary.n - mean * mean < 1e-13:  # all alike
         low, high, how = *_bounded(summary, total, square, summary.n, level, effect), FOUR_ROWS
@@ -521,7 +498,7 @@ def summary_confidence_on_errors(summary: ClassSummary, *, level: float = 0.95) 
         nothing = (np.nan, np.nan)
         return CONFIDENCE_ON_ERRORS.estimate(np.nan, nothing, 0, level, "normal")
     effect = _effect_on_errors(summary, total / wrong, square - total**2 / wrong)
-    mean, low, high = _interval(total, square, wrong, level, effect=effect)
+    mean, low, high = interval_of_sums(total, square, wrong, level, effect=effect)
     how = "normal"
     if wrong > 1:
         low, high, how = *_bounded(summary, total, square, wrong, level, effect), FOUR_ROWS
@@ -542,5 +519,6 @@ def _bounded(
     summary: ClassSummary, total: float, square: float, n: float, level: float, effect: float
 ) -> tuple[float, float]:
     least = 1.0 / len(summary.classes)
-    _, low, high = _interval(total, square, n, level, (least, least, 1.0, 1.0), effect=effect)
+    ends = least, least, 1.0, 1.0
+    _, low, high = interval_of_sums(total, square, n, level, ends, effect=effect)
     return max(min(low, total / n), least), min(max(high, total / n), 1.0)

@@ -49,12 +49,12 @@ from kdcal_core.distributions.distribution import nearest_intervals
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import (
     design_of,
-    normal_quantile,
     pooled,
     ratio_interval,
     small_sample_factor,
     t_quantile,
 )
+from kdcal_core.statistics.means import interval_of_sums
 
 _LEVELS: FloatArray = np.asarray(LEVELS)
 
@@ -384,11 +384,5 @@ def summary_skill(
 
 def summary_mean(summary: RegressionSummary, what: str, level: float) -> tuple[float, float, float]:
     """Mean of a quantity of the rows, with its normal interval."""
-    total, square = summary.moments(what)
-    n = summary.n
-    mean = total / n
-    if n < 2:
-        return mean, -np.inf, np.inf
-    variance = max(square / n - mean * mean, 0.0) / (n - 1)
-    half = normal_quantile(level) * (variance * summary.effect(what)) ** 0.5
-    return mean, mean - half, mean + half
+    effect = summary.effect(what) if summary.n > 1 else 1.0
+    return interval_of_sums(*summary.moments(what), summary.n, level, effect=effect)
