@@ -30,17 +30,10 @@ from kdcal_core.calibration.graph import (
     Located,
     Selection,
 )
-from kdcal_core.calibration.graph.forest_and_network import (
-    LEAST_LOG_FLOOR,
-    KernelDensityCalibrator,
-)
+from kdcal_core.calibration.graph.forest_and_network import LEAST_LOG_FLOOR, KernelDensityCalibrator
 from kdcal_core.calibration.graph.graph import PAPERS_LOG_FLOOR
 from kdcal_core.calibration.kde import TopLabelKDE
-from kdcal_core.calibration.log_odds_maps import (
-    BetaCalibration,
-    PlattScaling,
-    QuadraticScaling,
-)
+from kdcal_core.calibration.log_odds_maps import BetaCalibration, PlattScaling, QuadraticScaling
 from kdcal_core.calibration.one_vs_rest import (
     ClasswiseHistogram,
     IsotonicConfidence,

@@ -32,13 +32,7 @@ from kdcal_core.calibration.kernel_bandwidths import (
     sign_changes,
     smooth_bandwidths,
 )
-from kdcal_core.calibration.shrinkage import (
-    MOST_ROWS,
-    SHRINKAGE,
-    Answers,
-    ShrunkConfidence,
-    pooled,
-)
+from kdcal_core.calibration.shrinkage import MOST_ROWS, SHRINKAGE, Answers, ShrunkConfidence, pooled
 from kdcal_core.data import FloatArray, IntArray, check_weight
 from kdcal_core.errors import InputError, quiet
 from kdcal_core.store import storable

@@ -10,10 +10,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.data.array_checks import refuse_rows
 from kdcal_core.data.role_columns import known_column, opened
-from kdcal_core.data.schema import (
-    Roles,
-    Table,
-)
+from kdcal_core.data.schema import Roles, Table
 from kdcal_core.data.times import holds_text, times_of, times_of_texts
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import Dependence

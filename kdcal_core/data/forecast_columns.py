@@ -15,11 +15,7 @@ from kdcal_core.data.regression_columns import (
     check_parameters,
 )
 from kdcal_core.data.role_columns import numeric_matrix, opened
-from kdcal_core.data.schema import (
-    FloatArray,
-    Roles,
-    Table,
-)
+from kdcal_core.data.schema import FloatArray, Roles, Table
 from kdcal_core.errors import InputError
 
 

@@ -37,9 +37,7 @@ from kdcal_core.data.forecast_columns import without_sign
 from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.regression_reading import RegressionReader, two_numbers
 from kdcal_core.data.role_columns import used_columns
-from kdcal_core.data.role_guesses import (
-    guess_roles,
-)
+from kdcal_core.data.role_guesses import guess_roles
 from kdcal_core.data.schema import UNITS, Family, Roles, Table, Task
 from kdcal_core.data.times import FEWEST_ASKED, dates_of, looks_like_dates, may_order_rows
 from kdcal_core.text import in_sentence, listed

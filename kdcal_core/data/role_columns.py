@@ -17,9 +17,7 @@ from kdcal_core.data.array_checks import check_proba, check_weight, refuse_rows,
 from kdcal_core.data.column_kinds import mostly_numbers, signed_shares
 from kdcal_core.data.frames import as_pandas
 from kdcal_core.data.labels import are_same, encode_labels
-from kdcal_core.data.regression_columns import (
-    check_parameter_names,
-)
+from kdcal_core.data.regression_columns import check_parameter_names
 from kdcal_core.data.schema import (
     CONFIDENCES,
     MAJORITY_CLASSES,

@@ -37,10 +37,7 @@ from kdcal_core.diagnostics.by_predicted_class import (
     top_label_losses,
     two_halves,
 )
-from kdcal_core.diagnostics.calibration_error import (
-    calibration_error,
-    confidence_calibration_error,
-)
+from kdcal_core.diagnostics.calibration_error import calibration_error, confidence_calibration_error
 from kdcal_core.diagnostics.calibration_line import calibration_intercept, calibration_slope
 from kdcal_core.diagnostics.calibration_test import calibration_test
 from kdcal_core.diagnostics.cumulative_differences import (

@@ -9,9 +9,7 @@ from scipy.optimize import isotonic_regression
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_sums
-from kdcal_core.diagnostics.targets import (
-    Target,
-)
+from kdcal_core.diagnostics.targets import Target
 from kdcal_core.statistics import clopper_pearson
 
 MAX_CELLS = 1000

@@ -31,16 +31,8 @@ from kdcal_core.diagnostics.summaries import (
 from kdcal_core.diagnostics.summaries.class_areas import ClassArea
 from kdcal_core.diagnostics.summaries.class_estimates import accuracy_of_cells
 from kdcal_core.diagnostics.summaries.class_summary import BLOCK_BINS, BLOCKS
-from kdcal_core.diagnostics.summaries.score_cells import (
-    ScoreCells,
-    cells_asked,
-    class_cells,
-)
-from kdcal_core.diagnostics.summaries.score_grid import (
-    bins_of_cells,
-    bucket_starts,
-    upper_ends,
-)
+from kdcal_core.diagnostics.summaries.score_cells import ScoreCells, cells_asked, class_cells
+from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells, bucket_starts, upper_ends
 from kdcal_core.diagnostics.targets import Norm
 from kdcal_core.evaluation.spread import (
     CHANCE_BINS,

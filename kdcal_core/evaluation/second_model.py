@@ -17,12 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.calibration import Calibrator, calibrator_entry
 from kdcal_core.calibration.calibrator_base import log_proba
-from kdcal_core.data import (
-    FloatArray,
-    IntArray,
-    check_weight,
-    random_folds,
-)
+from kdcal_core.data import FloatArray, IntArray, check_weight, random_folds
 from kdcal_core.progress import Progress, silent
 from kdcal_core.statistics import log_losses
 

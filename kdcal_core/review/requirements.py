@@ -236,42 +236,30 @@ def shared_features(
 
 def check_training(table: TableInfo, roles: Roles) -> None:
     """Refuse training rows without the features or the target."""
-    refuse_partial(table, _training_columns(roles))
-    missing = _first_missing(table, _training_columns(roles))
-    if missing is not None:
-        raise InputError(
-            "The training table lacks a column that the review reads",
-            fix="It needs the features and the target, named as in the calibration set.",
-            file=table.name,
-            column=missing,
-        )
+    what = "The training table lacks a column that the review reads"
+    fix = "It needs the features and the target, named as in the calibration set."
+    _require(table, _training_columns(roles), what, fix)
 
 
 def check_foreign(table: TableInfo, roles: Roles) -> None:
     """Refuse foreign rows without the features; they need no true class."""
-    refuse_partial(table, roles.features)
-    missing = _first_missing(table, roles.features)
-    if missing is not None:
-        raise InputError(
-            "The table lacks a feature",
-            fix="It needs the model's features, named as in the calibration set.",
-            file=table.name,
-            column=missing,
-        )
+    fix = "It needs the model's features, named as in the calibration set."
+    _require(table, roles.features, "The table lacks a feature", fix)
 
 
 def check_watched(table: TableInfo, review: Review) -> None:
     """Refuse a new table to watch that cannot be scored; its labels may be missing."""
-    refuse_partial(table, _scored_columns(review))
-    missing = _first_missing(table, _scored_columns(review))
+    what = "of the predictions" if review.model is None else "that the model needs"
+    fix = "Give it under the name that it has in the reference table."
+    _require(table, _scored_columns(review), f"The table lacks a column {what}", fix)
+
+
+def _require(table: TableInfo, columns: Sequence[str], what: str, fix: str) -> None:
+    """Refuse a table of which a file, or all, lacks one of these columns."""
+    refuse_partial(table, columns)
+    missing = _first_missing(table, columns)
     if missing is not None:
-        what = "of the predictions" if review.model is None else "that the model needs"
-        raise InputError(
-            f"The table lacks a column {what}",
-            fix="Give it under the name that it has in the reference table.",
-            file=table.name,
-            column=missing,
-        )
+        raise InputError(what, fix=fix, file=table.name, column=missing)
 
 
 def _scored_columns(review: Review) -> tuple[str, ...]:

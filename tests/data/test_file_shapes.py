@@ -11,14 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kdcal_core.data import (
-    Reading,
-    Roles,
-    output_matrix,
-    read_columns,
-    read_table,
-    target_labels,
-)
+from kdcal_core.data import Reading, Roles, output_matrix, read_columns, read_table, target_labels
 from kdcal_core.data.forecast_columns import outcome_column, parameter_columns
 from kdcal_core.data.role_columns import true_labels
 from kdcal_core.errors import InputError

@@ -16,12 +16,7 @@ from kdcal_core.diagnostics.estimate import Estimate, interval_text, share_estim
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import (
-    Dependence,
-    dependence_of,
-    effective_size,
-    mean_interval,
-)
+from kdcal_core.statistics import Dependence, dependence_of, effective_size, mean_interval
 from kdcal_core.text import formatted
 
 STATED = (0.5, 0.8, 0.9, 0.95, 0.99)

@@ -47,11 +47,7 @@ from kdcal_core.diagnostics.summaries.group_estimates import (
     summary_pit_group_search,
     summary_pit_groups,
 )
-from kdcal_core.diagnostics.summaries.group_summary import (
-    GroupSummary,
-    class_groups,
-    pit_groups,
-)
+from kdcal_core.diagnostics.summaries.group_summary import GroupSummary, class_groups, pit_groups
 from kdcal_core.diagnostics.summaries.predicted_class import (
     distinct_rows,
     summary_anchor,

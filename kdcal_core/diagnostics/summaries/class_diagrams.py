@@ -14,9 +14,7 @@ from kdcal_core.diagnostics.calibration_curves import fewer_cells
 from kdcal_core.diagnostics.decisions import DecisionCounts, counts_of_cells, last_flagged
 from kdcal_core.diagnostics.reliability import Reliability, ReliabilityCurve, curve_of_bins
 from kdcal_core.diagnostics.score_histograms import ScoreHistogram
-from kdcal_core.diagnostics.summaries.block_products import (
-    decision_products,
-)
+from kdcal_core.diagnostics.summaries.block_products import decision_products
 from kdcal_core.diagnostics.summaries.class_summary import ClassSummary
 from kdcal_core.diagnostics.summaries.score_cells import (
     ScoreCells,

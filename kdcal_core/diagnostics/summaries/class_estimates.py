@@ -17,11 +17,7 @@ import numpy as np
 from scipy.special import expit
 
 from kdcal_core.data import FloatArray
-from kdcal_core.diagnostics.calibration_error import (
-    BinnedTargets,
-    error_of_bins,
-    resampled_groups,
-)
+from kdcal_core.diagnostics.calibration_error import BinnedTargets, error_of_bins, resampled_groups
 from kdcal_core.diagnostics.calibration_line import Line, line_intercept, line_slope
 from kdcal_core.diagnostics.estimate import EVENT_GAP, Estimate, of_event
 from kdcal_core.diagnostics.scores import (

@@ -15,12 +15,7 @@ import numpy as np
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.labels import area_of_ties, risk_words
 from kdcal_core.diagnostics.all_estimates import CLASS_GAPS
-from kdcal_core.diagnostics.beside_trivial import (
-    as_gains,
-    least_gain,
-    of_accuracy,
-    stated_shares,
-)
+from kdcal_core.diagnostics.beside_trivial import as_gains, least_gain, of_accuracy, stated_shares
 from kdcal_core.diagnostics.calibration_test import cells_test
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.score_range import (
@@ -39,11 +34,7 @@ from kdcal_core.diagnostics.summaries.class_estimates import (
     summary_line,
 )
 from kdcal_core.diagnostics.summaries.class_summary import ClassSummary
-from kdcal_core.diagnostics.summaries.score_cells import (
-    ScoreCells,
-    cells_asked,
-    require_rows,
-)
+from kdcal_core.diagnostics.summaries.score_cells import ScoreCells, cells_asked, require_rows
 from kdcal_core.diagnostics.summaries.score_grid import upper_ends
 from kdcal_core.statistics import quantile_ranks, surprisal, t_quantile
 

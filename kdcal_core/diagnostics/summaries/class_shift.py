@@ -6,14 +6,7 @@ import numpy as np
 
 from kdcal_core.data.binning import bin_index, bin_sums
 from kdcal_core.diagnostics.pooled_cells import PooledCells
-from kdcal_core.diagnostics.shift import (
-    BINS,
-    CELLS,
-    DRAWS,
-    FrozenBins,
-    ScoreShift,
-    shift_of_cells,
-)
+from kdcal_core.diagnostics.shift import BINS, CELLS, DRAWS, FrozenBins, ScoreShift, shift_of_cells
 from kdcal_core.diagnostics.summaries.class_summary import ClassSummary
 from kdcal_core.diagnostics.summaries.score_cells import ScoreCells, class_cells
 from kdcal_core.diagnostics.summaries.score_grid import upper_ends

@@ -16,25 +16,16 @@ import numpy as np
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.calibration_curves import fewer_cells, isotonic_values
 from kdcal_core.diagnostics.estimate import Estimate
-from kdcal_core.diagnostics.scores import (
-    LIKELY_BINS,
-    split_of,
-)
+from kdcal_core.diagnostics.scores import LIKELY_BINS, split_of
 from kdcal_core.diagnostics.split_noise import (
     LikelyTruth,
     expected_miscalibration,
     interval_draws,
     split_intervals,
 )
-from kdcal_core.diagnostics.summaries.block_products import (
-    joint_variance,
-    noise_of_blocks,
-)
+from kdcal_core.diagnostics.summaries.block_products import joint_variance, noise_of_blocks
 from kdcal_core.diagnostics.summaries.class_summary import ClassSummary
-from kdcal_core.diagnostics.summaries.score_cells import (
-    ScoreCells,
-    cells_of_kind,
-)
+from kdcal_core.diagnostics.summaries.score_cells import ScoreCells, cells_of_kind
 from kdcal_core.statistics import normal_quantile
 
 

@@ -36,11 +36,7 @@ from kdcal_core.diagnostics.summaries.cluster_blocks import (
 from kdcal_core.diagnostics.summaries.drawn_rows import DrawnRows, RowDraw
 from kdcal_core.diagnostics.summaries.group_summary import GroupSummary
 from kdcal_core.diagnostics.summaries.optional_parts import sum_of_parts
-from kdcal_core.diagnostics.summaries.row_weights import (
-    RowWeights,
-    times_of,
-    unit_of_weights,
-)
+from kdcal_core.diagnostics.summaries.row_weights import RowWeights, times_of, unit_of_weights
 from kdcal_core.diagnostics.summaries.score_grid import (
     GRID,
     bins_of_cells,

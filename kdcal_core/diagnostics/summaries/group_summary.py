@@ -32,12 +32,7 @@ from kdcal_core.diagnostics.summaries.cluster_blocks import (
     group_pit_ends,
 )
 from kdcal_core.diagnostics.summaries.group_times import GroupTimes, sum_of_group_times
-from kdcal_core.diagnostics.summaries.score_grid import (
-    GRID,
-    bucket_starts,
-    cell_index,
-    upper_ends,
-)
+from kdcal_core.diagnostics.summaries.score_grid import GRID, bucket_starts, cell_index, upper_ends
 from kdcal_core.errors import InputError
 
 MOST_VALUES = 200

@@ -47,13 +47,7 @@ from kdcal_core.diagnostics.summaries.score_grid import bins_of_cells
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.distributions.distribution import nearest_intervals
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import (
-    design_of,
-    pooled,
-    ratio_interval,
-    small_sample_factor,
-    t_quantile,
-)
+from kdcal_core.statistics import design_of, pooled, ratio_interval, small_sample_factor, t_quantile
 from kdcal_core.statistics.means import interval_of_sums
 
 _LEVELS: FloatArray = np.asarray(LEVELS)

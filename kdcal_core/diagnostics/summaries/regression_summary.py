@@ -28,17 +28,10 @@ from kdcal_core.diagnostics.summaries.cluster_blocks import (
 )
 from kdcal_core.diagnostics.summaries.drawn_rows import row_numbers
 from kdcal_core.diagnostics.summaries.exact_sums import SHAPE, exact_sum, exact_value
-from kdcal_core.diagnostics.summaries.group_summary import (
-    GroupSummary,
-    pit_groups,
-)
+from kdcal_core.diagnostics.summaries.group_summary import GroupSummary, pit_groups
 from kdcal_core.diagnostics.summaries.optional_parts import sum_of_parts
 from kdcal_core.diagnostics.summaries.pit_cells import ClusteredPit, PitCells
-from kdcal_core.diagnostics.summaries.row_weights import (
-    RowWeights,
-    times_of,
-    unit_of_weights,
-)
+from kdcal_core.diagnostics.summaries.row_weights import RowWeights, times_of, unit_of_weights
 from kdcal_core.diagnostics.summaries.score_grid import GRID, cell_index, upper_ends
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.distributions.distribution import nearest_intervals
