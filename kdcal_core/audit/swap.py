@@ -82,8 +82,8 @@ def settle_swap(root: Path, url: str | None = None) -> None:
     """
     home = Path(os.path.realpath(root))
     if _note(home).exists():
-        with as_input(str(home)), swaps_alone(home, url):
-            pass
+        with ExitStack() as held, as_input(str(home)):
+            held.enter_context(swaps_alone(home, url))
 
 
 @contextmanager

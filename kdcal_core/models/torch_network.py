@@ -333,8 +333,8 @@ class Network:
         InputError
             If the output is not one row of numbers for each of them.
         """
-        rows = self.trial()
         with guarded():
+            rows = self.trial()
             found = record(self.run, rows)
         output = found.output
         if output.ndim not in (1, 2) or len(output) != len(rows) or not output.numel():
