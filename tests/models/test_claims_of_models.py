@@ -9,7 +9,7 @@ import pytest
 
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
-from kdcal_core.models import xgboost_model
+from kdcal_core.models import ubjson
 from kdcal_core.models.torch_model import load
 from kdcal_core.models.torch_program import build_program, read_archive
 from kdcal_core.models.xgboost_model import read_document
@@ -23,15 +23,13 @@ def test_json_of_many_lists_is_no_model() -> None:
 
 
 def test_ubjson_of_many_single_values_is_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(xgboost_model, "_MAX_VALUES", 1000)
+    monkeypatch.setattr(ubjson, "_MAX_VALUES", 1000)
     few = b"{U\x01a[" + b"Z" * 900 + b"]}"
-    assert len(xgboost_model.decode_ubjson(few)["a"]) == 900
+    assert len(ubjson.decode_ubjson(few)["a"]) == 900
     for items in (b"Z" * 1000, b"[]" * 1000, b"#I\x03\xe8" + b"T" * 1000):
         with pytest.raises(InputError, match="more than 1,000 values"):
-            xgboost_model.decode_ubjson(b"{U\x01a[" + items + b"]}")
-    assert (
-        len(xgboost_model.decode_ubjson(b"{U\x01a[$U#I\x13\x88" + bytes(5000) + b"}")["a"]) == 5000
-    )
+            ubjson.decode_ubjson(b"{U\x01a[" + items + b"]}")
+    assert len(ubjson.decode_ubjson(b"{U\x01a[$U#I\x13\x88" + bytes(5000) + b"}")["a"]) == 5000
 
 
 class Doubling(torch.nn.Module):  # type: ignore[misc]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kdcal_core import InputError
-from kdcal_core.models import xgboost_model
+from kdcal_core.models import ubjson
 
 
 def encode(value: Any) -> bytes:
@@ -51,13 +51,13 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_values_come_back(value: Any) -> None:
-    assert xgboost_model.decode_ubjson(encode(value)) == value
+    assert ubjson.decode_ubjson(encode(value)) == value
 
 
 @given(st.binary(max_size=60))
 def test_random_bytes_are_read_or_refused(content: bytes) -> None:
     try:
-        xgboost_model.decode_ubjson(content)
+        ubjson.decode_ubjson(content)
     except InputError:
         return
     assert content[:1] in b"iUIlLdDZTFS{["
@@ -77,7 +77,7 @@ def test_random_bytes_are_read_or_refused(content: bytes) -> None:
 )
 def test_typed_arrays(mark: str, dtype: str) -> None:
     values = np.array([1, 2, 100], dtype=dtype)
-    read = xgboost_model.decode_ubjson(b"[$" + mark.encode() + b"#U\x03" + values.tobytes())
+    read = ubjson.decode_ubjson(b"[$" + mark.encode() + b"#U\x03" + values.tobytes())
     assert read.dtype == values.dtype.newbyteorder("=")
     np.testing.assert_array_equal(read, values)
 
@@ -106,4 +106,4 @@ def test_typed_arrays(mark: str, dtype: str) -> None:
 )
 def test_faults_are_reported(content: bytes, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        xgboost_model.decode_ubjson(content)
+        ubjson.decode_ubjson(content)
