@@ -18,6 +18,7 @@ first offers a button calls `run` only after a click.
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -36,8 +37,8 @@ _LAST = "last_job"
 _OWNERS = "job_owners"
 _STOPPED = "stopped_jobs"
 _SESSION = "session_user"
-_NEARLY_DONE = 0.9
-_PATIENCE = 0.3  # seconds to wait for the end of such a job: the page need not ask again
+_NEARLY_DONE, _YOUNG = 0.9, 4.0  # progress, and seconds: such a job may end at once
+_PATIENCE = 0.3  # seconds to wait for that: the page need not ask again
 _ASKED = "asked_jobs"  # everybody's jobs that this session began, waited for or stopped
 
 
@@ -156,11 +157,16 @@ def _follow(job_id: str) -> None:
     if session.page_left():
         return
     job = jobs().get(job_id)
-    if job is not None and not job.finished and job.progress > _NEARLY_DONE:
+    if job is not None and _may_end_soon(job):
         job = jobs().wait(job_id, _PATIENCE)
     if job is None or job.finished:
         session.run_after_a_job()
     progress(job, where="page")
+
+
+def _may_end_soon(job: JobSnapshot) -> bool:
+    young = job.started is not None and time.time() - job.started < _YOUNG
+    return not job.finished and (young or job.progress > _NEARLY_DONE)
 
 
 def progress(job: JobSnapshot, *, where: str) -> None:
