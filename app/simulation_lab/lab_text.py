@@ -25,8 +25,8 @@ versions, and show for each of three shifts
 * the images themselves, with what network and kernel density version say of each,
 * error, calibration and log loss on ordinary images, each with its interval.
 
-It takes about a minute with the default settings, and up to half an hour with 4,000 images of 50
-pixels a side. You can keep using the app meanwhile, and stop the run at any time.
+It takes about a minute with the default settings, and many minutes with 4,000 images of 50 pixels a
+side. You can keep using the app meanwhile, and stop the run at any time.
 """
 LOGARITHMS = " The model learns the logarithm of the outcome, as all outcomes are positive."
 REGRESSION_EMPTY = """
