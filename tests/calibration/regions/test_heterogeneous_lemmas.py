@@ -1,5 +1,7 @@
 """Lemmas 4.1 to 4.4 and 9.1 of Durfee et al. on simulated distributions, and what they promise."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +15,7 @@ from kdcal_core.calibration.regions import (
     Scores,
     fit_maps,
 )
-from kdcal_core.diagnostics.auc import auc
+from kdcal_core.diagnostics.auc import auc, paired_auc
 from kdcal_core.simulation import BEST_WEIGHTS, auc_of_weight, overconfident_scores
 
 
@@ -149,3 +151,37 @@ def test_the_toy_network_is_lifted_to_its_best_auc():
         # log odds s / 2 -+ log 3 of a network that says s -+ w / 2
         want = shift * (weights[0] / 4 - np.log(3))
         assert offset == pytest.approx(want, abs=0.05)
+
+
+def test_the_lift_at_each_depth_is_that_of_the_columns_it_can_know():
+    """Section 5.1: a tree of depth d divides by d of three columns that the model ignores."""
+    rng = np.random.default_rng(0)
+    weights = np.array([1.2, 0.8, 0.5])
+
+    def draw(n):
+        x, signs = rng.normal(size=n), rng.choice([-1.0, 1.0], size=(n, 3))
+        y = (rng.random(n) < expit(x + signs @ weights)).astype(int)
+        p = expit(x)
+        return x, signs, y, np.column_stack([1 - p, p])
+
+    def knowing(x, signs, depth):
+        """P(1 | x, the first ``depth`` columns), the others summed out."""
+        rest = np.array(list(product([-1.0, 1.0], repeat=3 - depth)))
+        known = x + signs[:, :depth] @ weights[:depth]
+        return expit(known[:, None] + rest @ weights[depth:]).mean(axis=1)
+
+    _, fit_signs, fit_y, fit_proba = draw(20_000)
+    x, signs, y, proba = draw(20_000)
+    frames = [pd.DataFrame(each, columns=["a", "b", "c"]) for each in (fit_signs, signs)]
+    lifts = []
+    for depth in (1, 2, 3, 4):
+        fitted = HeterogeneousCalibrator("tree", max_depth=depth).fit(fit_proba, fit_y, frames[0])
+        paired = paired_auc(proba[:, 1], fitted.predict_proba(proba, frames[1])[:, 1], y)
+        best = auc(knowing(x, signs, min(depth, 3)), y).value
+        assert paired.b.value == pytest.approx(best, abs=0.003)
+        assert paired.lift.value == pytest.approx(paired.b.value / paired.a.value - 1)
+        lifts.append(paired.lift.value)
+    assert lifts[0] > 0.05
+    assert lifts[1] > lifts[0] + 0.02
+    assert lifts[2] > lifts[1] + 0.005
+    assert lifts[3] == pytest.approx(lifts[2], abs=0.002)  # there is no fourth column
