@@ -169,14 +169,15 @@ def image_lab_finding(
     ...                                   percent=True)
     >>> image_lab_finding("intensity 254", share(0.97), share(0.67), share(0.61),
     ...                   [share(0.02), share(0.02)])
-    'At intensity 254 the network says 97% (96% to 98%), the kernel density version 67% (66% to \
-68%) and calls 61% unknown; the prior is 50%. Error on ordinary images: 2% against 2%.'
+    "At intensity 254 the network says 97.0% (96.0% to 98.0%), the kernel density version 67.0% \
+(66.0% to 68.0%) and calls 61.0% unknown; the prior is 50%. On ordinary images its error is 2.0%, \
+the network's 2.0%."
     """
     before, after = (value_text(each) for each in errors)
     return (
         f"At {place} the network says {estimate_text(model)}, the kernel density version "
         f"{estimate_text(version)} and calls {value_text(unknown)} unknown; the prior is "
-        f"{PRIOR:.0%}. Error on ordinary images: {after} against {before}."
+        f"{PRIOR:.0%}. On ordinary images its error is {after}, the network's {before}."
     )
 
 
