@@ -17,6 +17,7 @@ from kdcal_core.text import listed
 SHARES = ("A quarter of the rows", "Half of the rows", "All rows")
 _DASHES = ("2px,3px", "6px,3px", "solid")
 _WIDTHS = (1.4, 1.8, 2.4)
+_POINTS = 250  # drawn of each line: there are nine
 _FEWEST = 5.0  # rows near a score, for a difference there to count
 GROWTH = """
 **Above** the curve of Salamon et al. (Eq. 9) fitted on a quarter, on half and on all of the rows,
@@ -41,7 +42,7 @@ def growth_chart(
         return pd.concat([one.table().assign(fitted_on=share) for share, one in parts])
 
     return Chart(
-        _figure(curves, dark=dark),
+        _figure([one.thinned(_POINTS) for one in curves], dark=dark),
         finding=words,
         alt=words,
         how_to_read=GROWTH,
