@@ -17,7 +17,6 @@ from kdcal_core.errors import InputError
 from kdcal_core.simulation.classification import BoolArray, check_count
 from kdcal_core.text import bytes_text
 
-SHAPES = ("circle", "rectangle")
 INTENSITY = 127.0
 SIZE = 100
 _MOST_BYTES = 4 * 2**30
