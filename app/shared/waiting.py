@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import streamlit as st
@@ -149,23 +150,24 @@ def follow(job_id: str) -> None:
         wanted = job_id not in st.session_state.get(_STOPPED, ())
         if review_id is not None and wanted and not _is_ours(job):
             jobs().join(job_id, review_id)
-    _follow(job_id)
+    _follow(job_id, count())
 
 
 @st.fragment(run_every=0.5)
-def _follow(job_id: str) -> None:
+def _follow(job_id: str, runs: Iterator[int]) -> None:
+    first = next(runs) == 0  # the page's own run, which shows the progress at once
     if session.page_left():
         return
     job = jobs().get(job_id)
-    if job is not None and _may_end_soon(job):
+    if job is not None and _may_end_soon(job, first):
         job = jobs().wait(job_id, _PATIENCE)
     if job is None or job.finished:
         session.run_after_a_job()
     progress(job, where="page")
 
 
-def _may_end_soon(job: JobSnapshot) -> bool:
-    young = job.started is not None and time.time() - job.started < _YOUNG
+def _may_end_soon(job: JobSnapshot, first: bool) -> bool:
+    young = not first and job.started is not None and time.time() - job.started < _YOUNG
     return not job.finished and (young or job.progress > _NEARLY_DONE)
 
 

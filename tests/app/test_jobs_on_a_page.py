@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.shared import waiting
 from kdcal_core.jobs import jobs
 
 KEY = "counted_on_a_page"
@@ -52,10 +51,7 @@ def _ended() -> None:
     assert jobs().wait(job.id, 60).state == "done"
 
 
-def test_a_page_runs_once_for_the_click_and_once_for_the_result(
-    page: AppTest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(waiting, "_PATIENCE", 0.0)  # the job ends after the click's run
+def test_a_page_runs_once_for_the_click_and_once_for_the_result(page: AppTest) -> None:
     assert page.session_state.runs == 1
     assert not page.get("popover")
     page.button[0].click().run()

@@ -19,7 +19,7 @@ from texts.pages import said
 
 from app.pit import pit_columns
 from app.pit.pit_picks import Box, Centre, furthest_off, picked, suggested, with_pick
-from app.shared import pit_results, row_tables
+from app.shared import job_results, pit_results, row_tables
 from app.shared.pit_results import Judged
 from kdcal_core.diagnostics import LocalPit
 from kdcal_core.review import (
@@ -240,7 +240,8 @@ def test_rows_that_are_all_alike_have_no_places(app, tmp_path, texts) -> None:
     texts(said(app), "by prediction")
 
 
-def test_a_hidden_layer_is_read_by_a_job(app) -> None:
+def test_a_hidden_layer_is_read_by_a_job(app, monkeypatch) -> None:
+    monkeypatch.setattr(job_results, "_SHORT", 0.0)  # the page does not wait for its end
     opened(app, start_sample(Workspace(), "diamonds"))
     space = next(box for box in app.selectbox if box.label == "Rows are near in")
     space.select("layer:hidden 2 (5)")
