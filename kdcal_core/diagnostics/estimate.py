@@ -83,7 +83,9 @@ class Estimate(Shown):
 
     def __eq__(self, other: object) -> bool:
         """Whether both say the same. Numbers that both lack (NaN) are the same."""
-        return type(other) is Estimate and self._said == other._said
+        if type(other) is not Estimate:
+            return NotImplemented
+        return self._said == other._said
 
     def __hash__(self) -> int:
         return hash(self._said)
